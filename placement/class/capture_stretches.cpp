@@ -41,7 +41,7 @@ class Finder {
     end(0);
   }
 
-  /// Which instructions of the region others wait for.
+  /// For each instruction of the region, whether another strand waits for it.
   [[nodiscard]] std::vector<bool> find_awaited(Range range) const {
     std::vector<bool> awaited(range.count, false);
     std::vector<std::vector<std::uint32_t>> of_strand(plan_.strands());
@@ -62,7 +62,7 @@ class Finder {
     return runs && !has_bounded(instruction.inputs) && !has_bounded(instruction.outputs);
   }
 
-  /// The host reads the extents of bounded values when it gives work.
+  /// Whether an operand is bounded. The host reads the extents of bounded values each time that it issues the work.
   [[nodiscard]] bool has_bounded(Range operands) const {
     for (const std::uint32_t k : operands)
       if (plan_.buffers[plan_.operands[k]].bounded) return true;

@@ -1,8 +1,8 @@
-// capture_stretches: finds work that a device may be given as one from its second time on (PlanClass::stretches), which
-// costs the host one call instead of one for each kernel. A stretch is as long as possible, and at least two
-// instructions. Inside it, no instruction waits for another strand, and no other strand waits for one. So no work
-// begins or is seen later than without the stretch. It adds no wait and moves no instruction. The setup, which runs
-// once, has none.
+// capture_stretches: finds stretches of instructions that a device can capture (as a CUDA graph) and then run as one
+// (PlanClass::stretches). From the second run on, the host makes one call for a stretch instead of one for each kernel.
+// A stretch is as long as possible, and has at least two instructions. Only its first instruction may wait for another
+// strand, and another strand may wait only for its last instruction. So the stretch delays no work. The pass adds no
+// wait and moves no instruction. The setup has no stretches, because it runs once.
 //
 // Example (abridged):
 //
@@ -22,7 +22,7 @@
 
 namespace ferry {
 
-/// Comes after order_queues.
+/// Must run after order_queues.
 void capture_stretches(ClassPlan& plan);
 
 }  // namespace ferry

@@ -35,7 +35,7 @@ struct Limit {
   std::string (*text)(std::int64_t);
 };
 
-/// The lines that cost the most, the dearest first.
+/// The lines with the highest costs, the highest first.
 std::vector<std::string> dearest(const std::vector<MessageCost>& costs, const Limit& limit) {
   struct OfLine {
     std::string where;

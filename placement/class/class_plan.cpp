@@ -116,7 +116,7 @@ std::vector<std::uint32_t> count_touches(const ClassPlan& plan) {
   return touches;
 }
 
-// The others are inserted into the step's list, which is by far the longest.
+// The other lists are inserted into the step's list, which is by far the longest.
 void ClassPlan::join() {
   std::vector<Instruction>& all = lists_[1];
   const auto setup = static_cast<std::uint32_t>(lists_[0].size());

@@ -1,6 +1,6 @@
-// ClassPlan: the second of planning's two forms. What the tasks of one role do, region by region, and what one pass
-// leaves for later ones. `lower` makes it from the Program (program/program.hpp); after the last pass its `role`
-// becomes the plan's PlanClass.
+// ClassPlan: the second of the two forms in planning. It has the instructions of the tasks of one class, region by
+// region, and the facts that one pass leaves for later passes. `lower` makes it from the Program (program/program.hpp);
+// after the last pass its `role` becomes the plan's PlanClass.
 #pragma once
 
 #include <cstdint>
@@ -19,21 +19,21 @@
 
 namespace ferry {
 
-/// What passes know of kernels beyond what the plan says. Ops are numbers of the strings with their names.
+/// Facts about kernels that passes need and that are not in the plan. An op is the number of the string with its name.
 struct KernelFacts {
   std::unordered_set<std::uint32_t> elementwise;  ///< ops with kernels that can compute any run of elements by itself
-  std::unordered_set<std::uint32_t> shifts;       ///< give windows of input 0 (Kernel::shifting)
-  std::unordered_set<std::uint32_t> heads;        ///< finish their output piece by piece (Kernel::finishes)
-  std::unordered_set<std::uint32_t> streams;      ///< write their output from end to end (Kernel::streams)
-  /// By the name of a kernel (Instruction::name), if threads may share the work of its region.
+  std::unordered_set<std::uint32_t> shifts;       ///< ops that return windows of input 0 (Kernel::shifting)
+  std::unordered_set<std::uint32_t> heads;        ///< ops that finish their output piece by piece (Kernel::finishes)
+  std::unordered_set<std::uint32_t> streams;      ///< ops that write their output from end to end (Kernel::streams)
+  /// The work of a kernel, by its name (Instruction::name), if threads may share the work of its region.
   std::unordered_map<std::uint32_t, OpWork> work;
-  /// By output buffer of a kernel that works by rows (Kernel::row): elements of a row of its first input.
+  /// For a kernel that works by rows (Kernel::row), the elements in a row of its first input, by its output buffer.
   std::unordered_map<std::uint32_t, std::int64_t> rows;
-  std::int64_t fuse_from = 0;  ///< elements of a value from which tiles pay (PlanOptions::fuse_from); 0: never
+  std::int64_t fuse_from = 0;  ///< fewest elements of a value for which tiles pay (PlanOptions::fuse_from); 0: never
 };
 
 /// One assignment: a variable's buffer, the buffer of its new value, and the copy that is added if the value cannot be
-/// made in the variable's buffer.
+/// computed in the variable's buffer.
 struct VariableUpdate {
   std::uint32_t variable = kNone, value = kNone;
   Instruction instruction;
@@ -51,7 +51,7 @@ class ClassPlan {
 
   explicit ClassPlan(PlanTables& tables);
 
-  /// Its instructions are in list() until join() puts them here, region after region.
+  /// The class. Its instructions are in list() until join() puts them here, region after region.
   PlanClass role;
   KernelFacts facts;
   std::vector<VariableUpdate> updates;  ///< for update_variables
@@ -61,12 +61,13 @@ class ClassPlan {
   [[nodiscard]] PlanTables& tables() { return *tables_; }
   [[nodiscard]] const PlanTables& tables() const { return *tables_; }
 
-  /// Reserves room for that many instructions of the step, and operands, so that the lists grow without moving.
+  /// Reserves memory for these numbers of the step's instructions and of operands, so that the lists do not move when
+  /// they grow.
   void reserve(std::size_t instructions, std::size_t operands);
 
-  /// The region that push() adds to: the step, until enter() says otherwise.
+  /// The region to which push() adds: the step, until enter() changes it.
   [[nodiscard]] std::uint32_t region() const { return region_; }
-  /// Returns the region before.
+  /// Sets the region to which push() adds, and returns the previous one.
   std::uint32_t enter(std::uint32_t region) { return std::exchange(region_, region); }
   [[nodiscard]] std::uint32_t regions() const { return static_cast<std::uint32_t>(lists_.size()); }
   [[nodiscard]] std::vector<Instruction>& list(std::uint32_t region) { return lists_[region]; }
@@ -82,18 +83,19 @@ class ClassPlan {
   }
   void push(Instruction instruction, const Buffers& in, const Buffers& out);
 
-  /// Instructions of this region may be given to any thread: of the step, where there are several.
+  /// Whether any thread may run instructions of this region: true for the step if there are several threads and no
+  /// queues.
   [[nodiscard]] bool spreads(std::uint32_t region) const {
     return region == 1 && role.threads > 1 && role.queues.empty();
   }
 
   /// Whether join() was called.
   [[nodiscard]] bool joined() const { return joined_; }
-  /// The role with its regions one after another, whether they are joined yet or not: for text and checks.
+  /// A copy of the role with joined regions, for text and checks.
   [[nodiscard]] PlanClass snapshot() const;
 
-  /// The plan as text: the class that the tables' plan gets next, and what earlier passes leave for later ones. It says
-  /// all that passes read; tests/plans reads it.
+  /// The plan as text: the class, numbered as the next class of the tables' plan, and the facts that passes leave for
+  /// later passes. It has all facts that passes read; tests/plans parses it.
   [[nodiscard]] std::string str() const;
 
   /// Puts the lists one after another into the role: the setup, the step, then the others. No instruction may be added
@@ -112,9 +114,9 @@ class ClassPlan {
 /// For each buffer, how often instructions of all regions have it as an operand, plus the number of its views.
 [[nodiscard]] std::vector<std::uint32_t> count_touches(const ClassPlan& plan);
 
-/// Checks what holds after every pass: operands, regions, views, devices and threads exist, no buffer is a view of a
-/// view, and nothing is movable where only thread 0 runs. Error(bug) names the first buffer or instruction that breaks
-/// it.
+/// Checks the invariants after every pass: operands, regions, views, devices and threads exist, no buffer is a view of
+/// a view, and nothing is movable where only thread 0 runs. Throws Error(bug), which names the first buffer or
+/// instruction that breaks one.
 void check_class(const ClassPlan& plan);
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// A class with what passes leave for later ones, as text (ClassPlan::str).
+// ClassPlan::str(): a class, with the facts that passes leave for later passes, as text.
 #include <map>
 
 #include "base/number_text.hpp"
@@ -25,8 +25,8 @@ std::string ops_text(const KernelFacts& facts, const PlanTables& tables) {
   return text;
 }
 
-/// A line for each kernel with work, by name: "  kernel y has 640 product flops, 512 bytes"; "flops" alone are of kind
-/// element.
+/// A line for each kernel with work, by name: "  kernel y has 640 product flops, 512 bytes"; "flops" without a kind are
+/// of kind element.
 std::string work_text(const KernelFacts& facts, const PlanTables& tables) {
   std::map<std::string, OpWork> kernels;
   for (const auto& [name, work] : facts.work) kernels[exact_name(tables.text(name))] = work;

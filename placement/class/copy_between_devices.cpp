@@ -31,7 +31,7 @@ class Copier {
     if (std::ranges::all_of(plan_.devices, is_host)) return;
     add_queues();
     find_written();
-    // A loop or branch is visited before its regions. The setup comes last, since the others add copies to it.
+    // A loop or branch is visited before its regions. The setup comes last, because the other regions add copies to it.
     for (std::uint32_t region = 1; region < form_.regions(); ++region) rewrite(region);
     rewrite(0);
   }
@@ -56,7 +56,7 @@ class Copier {
     }
   }
 
-  /// Whether the device's library carries out collectives there.
+  /// Whether the device runs collectives of GPUs.
   [[nodiscard]] bool has_collectives(std::uint32_t device) {
     for (std::uint32_t region = 0; region < form_.regions(); ++region)
       for (const Instruction& i : form_.list(region))
@@ -64,13 +64,13 @@ class Copier {
     return false;
   }
 
-  /// Whether GPUs carry it out.
+  /// Whether the instruction belongs to a collective that GPUs run.
   [[nodiscard]] bool is_of_library(const Instruction& i) const {
     return (i.what == Opcode::collective || i.what == Opcode::collective_wait) &&
            tables_.plan().collectives[i.collective()].gpu != kNone;
   }
 
-  /// The device that a collective of GPUs runs on, where the class need not have a value.
+  /// The device on which a collective of GPUs runs. Adds the device if the class does not have it yet.
   std::uint32_t gpu_of(const Instruction& i) {
     const PlanDevice wanted{DeviceKind::gpu, tables_.plan().collectives[i.collective()].gpu};
     const auto at = std::ranges::find_if(plan_.devices, [&](const PlanDevice& device) {
@@ -111,8 +111,8 @@ class Copier {
     form_.enter(outer);
   }
 
-  /// Of a value that is sent in chunks, which begins `list`, all are copied before the first is sent: the host waits
-  /// for a chunk then while the next ones are on their way.
+  /// If `list` begins with the sends of a value's chunks, copies all chunks to the host before the first send. So the
+  /// host waits for one chunk while the next chunks are copied.
   void copy_chunks(std::span<const Instruction> list) {
     const std::uint32_t whole = storage(first(list[0].inputs));
     for (const Instruction& i : list) {
@@ -157,8 +157,8 @@ class Copier {
       if (out[k] != copied_out[k]) push_copy(out[k], copied_out[k], i);
   }
 
-  /// A collective of a device's library. What comes after it on its queue comes after its end, so the wait follows at
-  /// once, and others wait for that.
+  /// Adds a collective that GPUs run. Later work on its queue runs after its end, so its wait follows immediately, and
+  /// other strands wait for the wait.
   void of_library(Instruction i) {
     if (i.what == Opcode::collective_wait) return;
     const std::uint32_t device = gpu_of(i);
@@ -175,7 +175,7 @@ class Copier {
     for (const std::uint32_t b : out) forget(b);
   }
 
-  /// The wait of a message: it gets the buffers that the instruction which started the message got.
+  /// Adds the wait of a message, with the buffers of the instruction that started the message.
   void wait(const Instruction& i) {
     const auto& [in, out] = staged_.at({i.what == Opcode::collective_wait, i.what == Opcode::send_wait, i.target});
     const auto outputs = plan_.outputs(i);
@@ -185,7 +185,7 @@ class Copier {
       if (out[k] != wanted[k]) push_copy(out[k], wanted[k], i);
   }
 
-  /// Kernels run where their outputs lie, all else on the host.
+  /// The device that runs the instruction: for a kernel the device of its outputs, else the host.
   [[nodiscard]] std::uint32_t runs_on(const Instruction& i) const {
     return i.what == Opcode::kernel && i.outputs.count > 0 ? plan_.buffers[first(i.outputs)].device : host_;
   }
@@ -240,7 +240,7 @@ class Copier {
     forget(to);
   }
 
-  /// Forgets the copies of a buffer that is written, since they are out of date.
+  /// Forgets the copies of a buffer that is written, because they are out of date.
   void forget(std::uint32_t b) {
     std::erase_if(copies_, [&, root = storage(b)](const auto& copy) { return storage(copy.first.first) == root; });
   }
@@ -254,7 +254,7 @@ class Copier {
 
   // ---- Buffers ----
 
-  /// Adds a buffer like `b` on that device, with the same views of parts of it if `b` is no view itself.
+  /// Adds a buffer like `b` on that device. If `b` is not a view, also adds the same views of its parts.
   std::uint32_t twin(std::uint32_t device, std::uint32_t b) {
     Buffer buffer = plan_.buffers[b];
     buffer.offset = 0;
@@ -309,7 +309,7 @@ class Copier {
   std::map<Message, std::pair<Buffers, Buffers>> staged_;
   std::map<std::uint32_t, std::vector<std::pair<std::uint32_t, std::uint32_t>>>
       at_end_;           // by region: copies (from, to)
-  bool queued_ = false;  // whether the present region gives a queue work
+  bool queued_ = false;  // whether the present region gives work to a queue
 };
 
 }  // namespace

@@ -45,7 +45,7 @@ void Dependences::add(std::uint32_t i, const Instruction& instruction) {
   }
 }
 
-/// Instruction i writes a part of `whole`: makes it depend on the first write to any part.
+/// Called if instruction i writes a part of `whole`: makes i depend on the first write to any part.
 void Dependences::open(std::uint32_t i, std::uint32_t whole) {
   need(i, writer_[whole]);
   if (writer_[whole] == kNone) writer_[whole] = i;

@@ -1,4 +1,4 @@
-// Dependences: which instructions of a list must come after which earlier ones.
+// Dependences: for each instruction of a list, the earlier instructions that it must come after.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace ferry {
 
-/// Found from the buffers that instructions read and write, nested regions included. Parts of one buffer do not depend
-/// on each other, except that all need the first write to any of them: that one comes after the buffer that had the
-/// same bytes before.
+/// Dependences follow from the buffers that instructions read and write, including nested regions. Parts of one buffer
+/// do not depend on each other, except that all depend on the first write to any part. That write must come after the
+/// last use of another buffer in the same memory.
 class Dependences {
  public:
-  /// `list`: the instructions of `plan`, which must outlive this.
+  /// `list`: a range of the instructions of `plan`. `plan` must outlive this.
   Dependences(const PlanClass& plan, Range list);
 
-  /// The instructions that the i-th of the list depends on, as numbers in the list: in the order of the operands, some
-  /// of them more than once.
+  /// The instructions on which the i-th instruction of the list depends, as numbers in the list. They are in the order
+  /// of the operands; some may be there more than once.
   [[nodiscard]] std::span<const std::uint32_t> operator[](std::uint32_t i) const {
     return {needs_.data() + first_[i], first_[i + 1] - first_[i]};
   }
@@ -32,7 +32,8 @@ class Dependences {
 
   void find_parts();
   void add(std::uint32_t i, const Instruction& instruction);
-  /// The buffer that stands for the operand's bytes: its storage, or the first buffer that is the same part of that.
+  /// The buffer that represents the operand's bytes: its storage, or the first buffer that is the same part of the
+  /// storage.
   [[nodiscard]] std::uint32_t operand(Range range, std::uint32_t k) const {
     return bytes_of_[plan_.operands[range[k]]];
   }
@@ -49,10 +50,10 @@ class Dependences {
   void write(std::uint32_t i, std::uint32_t buffer);
 
   const PlanClass& plan_;
-  std::vector<std::uint32_t> bytes_of_;                                  // of each buffer: what stands for its bytes
-  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> parts_;  // of each buffer that has parts
+  std::vector<std::uint32_t> bytes_of_;                                  // by buffer: the representative of its bytes
+  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> parts_;  // by buffer: its parts
   std::vector<std::uint32_t> first_, needs_;
-  std::vector<std::uint32_t> writer_, reader_;  // of each buffer: the last writer, the head of its list of readers
+  std::vector<std::uint32_t> writer_, reader_;  // by buffer: the last writer, the head of its list of readers
   std::vector<Reader> readers_;
 };
 

@@ -86,19 +86,19 @@ void Lifetimes::extend_region(std::uint32_t region) {
     const auto touch = [&](std::uint32_t buffer, std::uint32_t position) {
       const std::uint32_t last = extend(all_[buffer], region, position);
       if (strands_ == 1) return;
-      // A body runs as a part of its owner, which is on thread 0; so does the setup, before the step.
+      // A body runs as part of its owner, which is on thread 0. The setup also runs on thread 0, before the step.
       std::uint32_t& on_strand = last_on_[buffer * strands_ + (region == 1 ? instruction.strand : 0U)];
       on_strand = std::max(on_strand, last);
     };
     each_operand(instruction, [&](std::uint32_t buffer) { touch(buffer, position_[i]); });
-    if (instruction.what == Opcode::loop)  // it gives what its body leaves as it was, too
+    if (instruction.what == Opcode::loop)  // its outputs live to its end, even if its body does not touch them
       for (const std::uint32_t b : plan_.outputs(instruction)) touch(storage_of(plan_, b), end_of(i));
     each_nested(instruction, [&](std::uint32_t nested) { extend_region(nested); });
   });
 }
 
-/// A touch in a region inside the buffer's own counts as a touch of that whole region: it may be repeated. Returns
-/// the last position of the touch.
+/// Extends the lifetime by a touch. A touch in a region nested in the buffer's region lasts for that whole nested
+/// region, because it may be repeated. Returns the last position of the touch.
 std::uint32_t Lifetimes::extend(Lifetime& life, std::uint32_t region, std::uint32_t position) {
   std::uint32_t first = position, last = position;
   while (region != life.region && region != kNone) {

@@ -1,4 +1,4 @@
-// Lifetimes: from when to when each buffer of a plan class is touched.
+// Lifetimes: for each buffer of a plan class, the first and last instruction that touches it.
 #pragma once
 
 #include <cstdint>
@@ -8,41 +8,41 @@
 
 namespace ferry {
 
-/// Positions count instructions in the order of setup and step, nested regions included; the end of a region takes a
-/// position, too.
+/// Positions number the instructions in the order of setup and step, including nested regions; the end of a region also
+/// has a position.
 struct Lifetime {
   std::uint32_t first = kNone, last = 0;  ///< positions of the first and last touch; first is kNone if there are none
-  std::uint32_t region = kNone;           ///< the innermost region that holds all touches
+  std::uint32_t region = kNone;           ///< the innermost region that contains all touches
   bool in_setup = false, in_step = false;
 
   [[nodiscard]] bool touched() const { return first != kNone; }
 };
 
-/// The lifetimes of all storages (buffers that are no view), for the instructions in their order in `plan`, which must
-/// outlive this. If a buffer is touched inside and outside of a nested region, a touch inside counts as lasting for the
-/// whole region, since it may be repeated. Linear. Immutable once made.
+/// The lifetimes of all storages (buffers that are not views), for the instructions in their order in `plan`, which
+/// must outlive this. If a buffer is touched inside and outside of a nested region, each touch inside lasts for the
+/// whole region, because it may be repeated. Takes linear time. Immutable once made.
 class Lifetimes {
  public:
   explicit Lifetimes(const PlanClass& plan);
 
   [[nodiscard]] const Lifetime& operator[](std::uint32_t buffer) const { return all_[buffer]; }
   [[nodiscard]] std::uint32_t position(std::uint32_t instruction) const { return position_[instruction]; }
-  /// Whether the storage is needed from step to step: a variable, or what the setup makes for the step.
+  /// Whether the storage keeps its value from step to step: it is a variable, or the setup makes it for the step.
   [[nodiscard]] bool kept(std::uint32_t buffer) const {
     const Lifetime& life = all_[buffer];
     return plan_.buffers[buffer].space == Buffer::Space::state || (life.in_setup && life.in_step);
   }
-  /// Strands that have instructions.
+  /// The number of strands, up to the last one that has instructions.
   [[nodiscard]] std::uint32_t strands() const { return strands_; }
   /// The position of the last touch by that strand; 0 when there is none.
   [[nodiscard]] std::uint32_t last_on(std::uint32_t buffer, std::uint32_t strand) const {
     return strands_ == 1 ? all_[buffer].last : last_on_[buffer * strands_ + strand];
   }
-  /// The last position of an instruction, regions nested in it included.
+  /// The last position of an instruction, including the regions nested in it.
   [[nodiscard]] std::uint32_t end_of(std::uint32_t instruction) const;
 
  private:
-  /// Where a region is in the tree of regions and among the positions.
+  /// The place of a region in the tree of regions, and its positions.
   struct Span {
     std::uint32_t parent = kNone;
     std::uint32_t depth = 0;
@@ -64,8 +64,8 @@ class Lifetimes {
   const PlanClass& plan_;
   const std::uint32_t strands_;
   std::vector<Lifetime> all_;
-  std::vector<std::uint32_t> last_on_;  // of each buffer and strand, where there are several
-  std::vector<Span> spans_;             // of each region
+  std::vector<std::uint32_t> last_on_;  // by buffer and strand; empty if there is one strand
+  std::vector<Span> spans_;             // by region
   std::vector<std::uint32_t> position_;
   std::uint32_t next_ = 0;
 };

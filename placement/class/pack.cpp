@@ -11,7 +11,7 @@ namespace ferry {
 namespace {
 
 /// The start of the smallest gap of at least `bytes` between the ranges `taken`, which are sorted by offset; if there
-/// is none, the end of all.
+/// is none, the end of all ranges.
 std::uint64_t gap_for(std::uint64_t bytes, const std::vector<const LiveRange*>& taken) {
   std::uint64_t end = 0, best = UINT64_MAX, smallest = UINT64_MAX;
   for (const LiveRange* range : taken) {
@@ -24,7 +24,7 @@ std::uint64_t gap_for(std::uint64_t bytes, const std::vector<const LiveRange*>& 
   return best == UINT64_MAX ? end : best;
 }
 
-/// Places the ranges one after another in this order, and returns the bytes that all take.
+/// Places the ranges one after another in this order, and returns the bytes that all of them take together.
 std::uint64_t pack_in(const std::vector<std::uint32_t>& order, std::span<LiveRange> ranges) {
   std::uint64_t all = 0;
   std::vector<const LiveRange*> placed, taken;  // both by offset
@@ -78,8 +78,8 @@ class Packing {
     best_ = now_;
   }
 
-  /// Places the ranges at the end of memory first in each next round, until all take at most `enough` bytes or the
-  /// rounds are over.
+  /// In each round, first places the ranges that were at the end of memory. Stops when all ranges together take at most
+  /// `enough` bytes, or after a limited number of rounds.
   void improve(std::vector<std::uint32_t>& order, std::uint64_t enough) {
     const std::size_t n = ranges_.size();
     const std::size_t rounds = std::min(kMostRounds, kMostWork / std::max<std::size_t>(1, n * n));

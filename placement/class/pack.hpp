@@ -13,17 +13,18 @@ struct LiveRange {
   std::uint64_t offset = 0;  ///< found by pack()
 };
 
-/// Gives each range an offset so that ranges which live at the same time do not overlap, and returns the bytes that all
-/// take. Ranges are placed one after another, each into the smallest gap that fits it. The best of these orders wins:
+/// Gives each range an offset so that ranges which are live at the same time do not overlap, and returns the bytes that
+/// all ranges take together. Ranges are placed one after another, each into the smallest gap that fits it. The best of
+/// these orders wins:
 /// - largest first, among equals the longest lived (as TensorFlow Lite's greedy-by-size planner: Pisarchyk and Lee,
 ///   "Efficient Memory Management for Deep Neural Net Inference", 2020);
-/// - the same, but first the ranges that live when the most bytes do;
-/// - unless that is within 1/64 of most_alive(), some rounds in which the ranges that lay at the end of memory come
-///   first; then such rounds again, beginning with the ranges that live the latest.
+/// - the same, but first the ranges that are live when the most bytes are live;
+/// - if the result is not within 1/64 of most_alive(), some rounds in which the ranges that were at the end of memory
+///   come first; then such rounds again, beginning with the ranges that end last.
 /// Takes quadratic time. Deterministic, thread-safe.
 [[nodiscard]] std::uint64_t pack(std::span<LiveRange> ranges);
 
-/// The most bytes that live at one time: no packing takes less.
+/// The most bytes that are live at one time. No packing takes fewer bytes.
 [[nodiscard]] std::uint64_t most_alive(std::span<const LiveRange> ranges);
 
 }  // namespace ferry

@@ -14,12 +14,13 @@
 namespace ferry {
 namespace {
 
-// Nanoseconds; only their ratios matter. A wait across threads costs about two transfers of a cache line.
+// All values are in nanoseconds; only their ratios matter. A wait across threads costs about two transfers of a cache
+// line.
 constexpr std::uint64_t kIdle = 4;       // to call a kernel that only moves elements
 constexpr std::uint64_t kWait = 80;      // on the thread that waits
 constexpr std::uint64_t kPublish = 20;   // on the thread that is waited for
 constexpr std::uint64_t kLatency = 100;  // until the waiting thread sees that the other is done
-/// A kernel that touches more than this splits over the threads by itself.
+/// In bytes. A kernel that touches more bytes than this splits over the threads by itself.
 constexpr std::uint64_t kSplitBytes = 32768;
 /// Threads must make a step at least this much shorter, in percent.
 constexpr std::uint64_t kGain = 15;
@@ -70,7 +71,7 @@ class StrandPlacer {
     }
   }
 
-  /// Nanoseconds; `bytes` are the bytes of the operands.
+  /// The planned time of an instruction in nanoseconds. `bytes`: the bytes of its operands.
   std::uint64_t cost(const Instruction& instruction, std::uint64_t bytes) const {
     if (instruction.what == Opcode::tiles && instruction.tile_elements() == 0)
       return cost(plan_.instructions[plan_.regions[instruction.region()].instructions.first], bytes);
@@ -99,7 +100,7 @@ class StrandPlacer {
     }
   }
 
-  /// The strand with a last instruction that it depends on, or a new strand.
+  /// The strand for instruction i: a strand with a last instruction on which i depends, or a new strand.
   std::uint32_t strand_for(std::uint32_t i, std::uint32_t level) {
     for (std::uint32_t need : needs_[i])
       if (strand_[need] != kNone && strands_[strand_[need]].last == need) return strand_[need];
@@ -125,7 +126,8 @@ class StrandPlacer {
       if (strand_[i] != kNone) at(i).strand = strands_[strand_[i]].thread;
   }
 
-  /// Deals the strands of one level: in blocks of equal cost if there are enough for all threads, else one by one.
+  /// Assigns the strands of one level to threads: in blocks of equal cost if there are enough strands for all threads,
+  /// else one by one.
   void deal_level(std::span<const std::uint32_t> strands) {
     std::uint64_t total = 0, before = 0;
     for (std::uint32_t s : strands) total += strands_[s].cost;
@@ -141,7 +143,7 @@ class StrandPlacer {
     }
   }
 
-  /// The thread that makes its last input, unless that has much more to do than another.
+  /// The thread that makes the strand's last input, unless that thread has much more work than another thread.
   std::uint16_t thread_for(const Strand& strand) const {
     const auto idle = static_cast<std::uint16_t>(std::min_element(load_.begin(), load_.end()) - load_.begin());
     std::uint32_t last = kNone;
@@ -154,7 +156,7 @@ class StrandPlacer {
 
   // ---- Waits ----
 
-  /// Simulates the threads side by side: finds the waits, and the time at which all are done.
+  /// Simulates the threads. Finds the waits, and the time at which all threads are done.
   void make_waits() {
     StrandClocks clocks(plan_.threads, plan_.threads);
     std::vector<std::uint64_t> now(plan_.threads, 0), done(step_.count, 0);

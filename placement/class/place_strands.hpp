@@ -23,13 +23,13 @@ namespace ferry {
 ///
 /// A strand is a chain of instructions; each instruction takes a value from the previous one. Strands that begin at the
 /// same depth are dealt to the threads in blocks, so that neighbours share a thread. Large kernels split over all
-/// threads while they run, and stay on thread 0, as do messages and instructions with regions. Where waiting would cost
-/// more than the threads gain, everything stays on thread 0.
+/// threads while they run, and stay on thread 0, as do messages and instructions with regions. If waiting would cost
+/// more than the threads gain, all instructions stay on thread 0.
 ///
-/// An instruction waits for an instruction of another thread if it takes the other's value or overwrites the other's
-/// input, unless another wait implies it. The order of the list stays one in which everything can run.
+/// An instruction waits for an instruction of another thread if it reads the other's output or overwrites the other's
+/// input, unless another wait implies this. The order of the list remains a valid order of execution.
 ///
-/// Comes after join_regions; clears Instruction::may.
+/// Must run after join_regions. Clears Instruction::may.
 void place_strands(ClassPlan& plan);
 
 }  // namespace ferry

@@ -109,7 +109,7 @@ class MemoryPlanner {
   static std::uint64_t header(const Buffer& buffer) { return buffer.bounded ? kBufferAlign : 0; }
 
   bool is_root(std::uint32_t b) const { return storage_of(plan_, b) == b; }
-  /// Whether it is not just a part of another buffer.
+  /// Whether the buffer is not just a part of another buffer.
   bool is_whole(std::uint32_t b) const { return plan_.buffers[b].bytes == plan_.buffers[storage_of(plan_, b)].bytes; }
 
   void place_state() {
@@ -125,7 +125,7 @@ class MemoryPlanner {
     }
   }
 
-  /// Sets heir_[a] = b where b takes a's bytes: in the instruction that reads a last and may write b in place.
+  /// Sets heir_[a] = b if b reuses the bytes of a: the last instruction that reads a makes b and may write it in place.
   void find_heirs() {
     heir_.assign(plan_.buffers.size(), kNone);
     inherits_.assign(plan_.buffers.size(), false);
@@ -154,9 +154,9 @@ class MemoryPlanner {
     }
   }
 
-  /// Whether the instruction is done with input k, or with each element of it, before it writes output o there. Never
-  /// in an epilogue: its first kernel needs all of its inputs while the other kernels write. In a tile region with rows
-  /// not for values of fewer elements, which may be needed for other rows.
+  /// Whether the instruction has read input k, or each element of it, before it writes output o over the same bytes.
+  /// False for an epilogue: its first kernel needs all of its inputs while the other kernels write. In a tile region
+  /// with rows, false for values with fewer elements, which other rows may need.
   bool may_write_over(const Instruction& instruction, std::uint32_t o, std::uint32_t k) const {
     if (instruction.what == Opcode::tiles && instruction.tile_elements() == 0) return false;
     const std::uint32_t out = plan_.outputs(instruction)[o];
@@ -201,7 +201,7 @@ class MemoryPlanner {
            a.device == b.device && a.bytes == b.bytes && !a.bounded && !b.bounded;
   }
 
-  /// Whether nothing touches the buffer after instruction i; after a collective, nothing but its wait.
+  /// Whether nothing touches the buffer after instruction i; after a collective, nothing except its wait.
   bool is_last_in(std::uint32_t i, std::uint32_t buffer) const {
     const Instruction& instruction = plan_.instructions[i];
     if (instruction.what != Opcode::collective) return lifetimes_[buffer].last == lifetimes_.position(i);
@@ -227,19 +227,19 @@ class MemoryPlanner {
     }
   }
 
-  /// The position that thread `other` has certainly reached when the step's instruction i begins; 0: none.
+  /// The position that strand `other` has certainly reached when the step's instruction i begins; 0: none.
   [[nodiscard]] std::uint32_t reached(std::uint32_t i, std::uint32_t other) const {
     const std::uint32_t known = clocks_->known(clocks_->strand(i), clocks_->count(i), other);
     return known == 0 ? 0 : ends_[other][known - 1];
   }
 
-  /// The instruction of the step itself that includes a position; kNone in the setup.
+  /// The index, in the step's own list, of the instruction that contains a position; kNone in the setup.
   [[nodiscard]] std::uint32_t around(std::uint32_t position) const {
     const auto after = std::upper_bound(at_position_.begin(), at_position_.end(), position);
     return after == at_position_.begin() ? kNone : static_cast<std::uint32_t>(after - at_position_.begin()) - 1;
   }
 
-  /// The other strands have nothing to do with the buffer any more when the instruction begins.
+  /// Whether no other strand uses the buffer any more when the instruction begins.
   [[nodiscard]] bool others_done(std::uint32_t buffer, std::uint32_t instruction) const {
     if (strands_ == 1) return true;
     const std::uint32_t i = around(lifetimes_.position(instruction));
@@ -250,8 +250,8 @@ class MemoryPlanner {
 
   // ---- The step's arena ----
 
-  /// Each strand has a part of the arena for the buffers that it touches first. There it reuses the bytes that it and
-  /// all others have finished with.
+  /// Each strand has a part of the arena for the buffers that it touches first. In this part, it reuses the bytes of
+  /// buffers that no strand uses any more.
   void place_step() {
     std::vector<std::uint32_t> order;
     for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b)
@@ -282,8 +282,9 @@ class MemoryPlanner {
     join_arenas(order);
   }
 
-  /// Placed in order of first touch, large buffers find only the gaps that small ones leave. If that took more bytes
-  /// than are ever live at once, and there are not too many buffers, they are placed again by size.
+  /// Places the buffers of a device again by size if the placement in order of first touch takes more bytes than are
+  /// ever live at once, and there are not too many buffers. In order of first touch, large buffers find only the gaps
+  /// between small ones.
   void pack_devices(const std::vector<std::uint32_t>& order) {
     for (std::uint32_t device = 0; device < plan_.devices.size(); ++device) {
       std::vector<std::uint32_t> heads;
@@ -305,11 +306,11 @@ class MemoryPlanner {
     }
   }
 
-  /// Reclaims the bytes that are free when the step's instruction `i` begins, at `position`. A buffer goes from strand
-  /// to strand until it has ended on all of them.
+  /// Frees the bytes of buffers that no strand uses any more when the step's instruction `i` begins, at `position`. A
+  /// buffer moves from one strand's queue to the next until its use has ended on all strands.
   void release(std::uint32_t home, std::uint32_t position, std::uint32_t i) {
     for (std::uint32_t k = 0; k < strands_; ++k) {
-      const std::uint32_t t = k == 0 ? home : k <= home ? k - 1 : k;  // its own first
+      const std::uint32_t t = k == 0 ? home : k <= home ? k - 1 : k;  // its own strand first
       auto& ending = ending_[home * strands_ + t];
       if (ending.empty()) continue;
       const std::uint32_t end = t == home ? position : i == kNone ? 0 : reached(i, t) + 1;
@@ -328,7 +329,7 @@ class MemoryPlanner {
 
   Arena& arena(const Buffer& buffer, std::uint32_t home) { return arenas_[buffer.device * strands_ + home]; }
 
-  /// One after another, the strands' parts of each device's arena.
+  /// Puts the strands' parts of each device's arena one after another.
   void join_arenas(const std::vector<std::uint32_t>& placed) {
     std::vector<std::uint64_t> begins(arenas_.size());
     for (std::size_t a = 0; a < arenas_.size(); ++a) {
@@ -339,7 +340,7 @@ class MemoryPlanner {
     for (std::uint32_t b : placed) plan_.buffers[b].offset += begins[plan_.buffers[b].device * strands_ + home_[b]];
   }
 
-  /// A buffer that a strand touches last at `last`; those that end together in the order in which they began.
+  /// A buffer that a strand touches last at `last`. Buffers that end together are in the order in which they began.
   struct Ending {
     std::uint32_t last, turn, buffer;
     bool operator<(const Ending& other) const {
@@ -356,8 +357,8 @@ class MemoryPlanner {
   std::vector<std::uint32_t> at_position_;           // of each instruction of the step
   std::vector<std::vector<std::uint32_t>> ends_;     // of each strand's instructions
   std::vector<Arena> arenas_;                        // of each device and strand
-  std::vector<std::priority_queue<Ending>> ending_;  // of each home and strand: not yet known to have ended there
-  std::vector<std::uint32_t> home_;                  // of each buffer: the strand that owns its part
+  std::vector<std::priority_queue<Ending>> ending_;  // by home and strand: buffers that may still be in use there
+  std::vector<std::uint32_t> home_;                  // by buffer: the strand with the part that contains it
 };
 
 }  // namespace

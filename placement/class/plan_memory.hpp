@@ -19,11 +19,12 @@
 
 namespace ferry {
 
-/// Lets buffers of the step's arena that are never live together share bytes. A buffer is live from the instruction
-/// that first touches it to the one that last does; inside a loop, to the loop's end if it is touched outside of the
-/// loop, too. Before this pass the offset of a view is relative to the buffer that it is a view of. Buffers are placed
-/// by best fit in the order of first touch; with one thread and not too many buffers by size (pack.hpp), if that takes
-/// less. Deterministic. Sets the devices' step_bytes and state_bytes. Comes after place_strands.
+/// Lets buffers of the step's arena that are never live together share bytes. A buffer is live from the first
+/// instruction that touches it to the last one. If it is touched inside and outside of a loop, a touch inside lasts to
+/// the loop's end. Before this pass the offset of a view is relative to the buffer that it is a view of. Buffers are
+/// placed by best fit in the order of first touch. With one thread and not too many buffers, they are placed by size
+/// (pack.hpp) if that takes fewer bytes. Deterministic. Sets the devices' step_bytes and state_bytes. Must run after
+/// place_strands.
 void plan_memory(ClassPlan& plan);
 
 }  // namespace ferry

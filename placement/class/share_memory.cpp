@@ -33,8 +33,8 @@ class Sharing {
     return buffer.space == Buffer::Space::step && !buffer.bounded && buffer.view_of == kNone;
   }
 
-  /// The instruction that makes a buffer, and how often the buffer is touched if only that, the send and the send_wait
-  /// touch it.
+  /// The instruction that makes a buffer, and the number of touches of the buffer if only this instruction, the send
+  /// and the send_wait touch it.
   struct Maker {
     const Instruction* owner = nullptr;
     std::uint32_t touches = 0;

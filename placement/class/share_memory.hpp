@@ -16,15 +16,15 @@
 
 namespace ferry {
 
-/// Puts (Channel::put): if nothing but a send uses a kernel's output, and the receiver shares memory, the kernel may
-/// write it straight into the receiver's memory. Done from 4 KB on, and for kernels that write their output from end to
-/// end.
+/// Puts (Channel::put): if only a send uses a kernel's output, and the receiver shares memory with the sender, the
+/// kernel may write the output directly into the receiver's memory. This is done for messages of 4 KB or more, and for
+/// kernels that write their output from end to end.
 ///
-/// Gets (Via::get): others read the input of such a collective in the step's arena, which they can reach. An input that
-/// is kept from step to step is in another arena, which other tasks cannot read. So the collective gets scratch for a
-/// copy in the step's arena.
+/// Gets (Via::get): other tasks read the input of such a collective directly from the step's arena, which they can
+/// access. An input that is kept from step to step is in another arena, which other tasks cannot read. So the
+/// collective gets scratch for a copy in the step's arena.
 ///
-/// Comes after place_strands: puts are made by kernels of thread 0, which moves all messages.
+/// Must run after place_strands: only kernels of thread 0, which moves all messages, can put.
 void share_memory(ClassPlan& plan);
 
 }  // namespace ferry

@@ -65,7 +65,7 @@ std::uint32_t StrandClocks::known(std::uint32_t strand, std::uint32_t count, std
   return strand == other ? count - 1 : before(strand, count)[other];
 }
 
-/// What the strand knows when its instruction `count` begins: its last change at or before `count`.
+/// The clock of the strand when its instruction `count` begins: its last change at or before `count`.
 const std::uint32_t* StrandClocks::before(std::uint32_t strand, std::uint32_t count) const {
   const auto& changes = changes_[strand];
   auto at = std::upper_bound(changes.begin(), changes.end(), count,

@@ -31,7 +31,7 @@ class Updater {
   }
 
  private:
-  /// What the step does to a buffer's bytes.
+  /// The uses of a buffer's bytes in the step.
   struct Uses {
     std::uint32_t maker = kNone, last = kNone;  ///< positions in the step: of the last write, of the last touch
     bool viewed = false;
@@ -54,9 +54,9 @@ class Updater {
     }
   }
 
-  /// Lets the kernel that makes the new value write it into the variable. Not possible if the variable is used after
-  /// that or a loop or branch follows. Not possible if the kernel itself reads the variable and may not overwrite it,
-  /// or if the value has no bytes of its own. False if it is not.
+  /// Lets the kernel that makes the new value write it into the variable. Returns false if this is not possible: the
+  /// variable is used after the kernel, a loop or branch follows the kernel, the kernel reads the variable and may not
+  /// overwrite it, or the value does not have its own bytes.
   bool write_in_place(const VariableUpdate& update) {
     if (is_state(update.value) || storage_of(plan_, update.value) != update.value) return false;
     if (plan_.buffers[update.value].device != plan_.buffers[update.variable].device) return false;
@@ -85,7 +85,7 @@ class Updater {
     return plan_.buffers[storage_of(plan_, buffer)].space == Buffer::Space::state;
   }
 
-  /// A buffer like `other`, with bytes of its own.
+  /// Adds a buffer like `other`, with its own bytes.
   std::uint32_t add_copy_of(std::uint32_t other) {
     Buffer buffer = plan_.buffers[other];
     buffer.space = Buffer::Space::step;
@@ -110,10 +110,11 @@ class Updater {
   std::vector<VariableUpdate> updates_;
   std::vector<Uses> uses_;  // of each buffer
   std::uint32_t last_control_ = kNone;
-  std::unordered_map<std::uint32_t, std::uint32_t> renamed_;  // to variables, which are not renamed
+  std::unordered_map<std::uint32_t, std::uint32_t> renamed_;  // from values to variables; variables are not renamed
 };
 
-/// Takes out copies at the end of loops' bodies: the kernel that makes the next value of a carried one changes that.
+/// Removes copies at the end of loop bodies: the kernel that makes the next value of a carried value writes over the
+/// carried value.
 class CarriedValues {
  public:
   explicit CarriedValues(ClassPlan& plan) : class_(plan), plan_(plan.role), touches_(count_touches(plan)) {}
@@ -129,8 +130,9 @@ class CarriedValues {
       if (write_in_place(body, at)) body.erase(body.begin() + static_cast<std::ptrdiff_t>(at));
   }
 
-  /// Lets the kernel that makes the input of copy `at` write it into the copy's output. Only for kernels that change
-  /// some elements of a value: the copy of all of them would take longer. Elementwise kernels may become tiles instead.
+  /// Lets the kernel that makes the input of copy `at` write it into the copy's output. It does this only for kernels
+  /// that change some elements of a value, because copying all elements would take longer. Elementwise kernels may
+  /// become tiles instead.
   bool write_in_place(std::vector<Instruction>& body, std::size_t at) {
     const std::uint32_t next = plan_.inputs(body[at])[0], carried = plan_.outputs(body[at])[0];
     if (!may_be(next, carried)) return false;
@@ -145,7 +147,7 @@ class CarriedValues {
       if (i->what == Opcode::loop || i->what == Opcode::branch) return false;
       if (is_among(i->inputs, carried) || is_among(i->outputs, carried)) return false;
     }
-    if (touches != touches_[next]) return false;  // it has views, or others use it
+    if (touches != touches_[next]) return false;  // it has views, or other instructions use it
     for (const Instruction& i : body)
       for (const Range range : {i.inputs, i.outputs})
         for (std::uint32_t k = 0; k < range.count; ++k)
@@ -161,7 +163,7 @@ class CarriedValues {
            a.bytes == b.bytes && !a.bounded && !b.bounded;
   }
 
-  /// Whether it is a kernel that reads the carried value, and may write its output over it.
+  /// Whether `maker` is a kernel that reads the carried value and may write its output over it.
   [[nodiscard]] bool changes(const Instruction& maker, std::uint32_t carried) const {
     if (maker.what != Opcode::kernel || maker.outputs.count != 1 || class_.facts.elementwise.contains(maker.op))
       return false;
@@ -182,7 +184,7 @@ class CarriedValues {
 
   ClassPlan& class_;
   PlanClass& plan_;
-  const std::vector<std::uint32_t> touches_;  // of each buffer; of carried values they grow
+  const std::vector<std::uint32_t> touches_;  // by buffer; not updated when a carried value gets more
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// update_variables: gives variables their new values at the end of a step, and carried values theirs at the end of an
+// update_variables: sets variables to their new values at the end of a step, and carried values at the end of an
 // iteration.
 //
 // Example (abridged):
@@ -17,12 +17,12 @@
 
 namespace ferry {
 
-/// Carries out ClassPlan::updates. Where nobody reads a variable's old value any more, the kernel that computes the new
-/// one writes it into the variable; else a copy is added at the step's end. All variables change together: an old value
-/// that becomes another variable's new one is first copied to a buffer of its own.
+/// Applies ClassPlan::updates. If no later instruction reads a variable's old value, the kernel that computes the new
+/// value writes it into the variable; else a copy is added at the end of the step. All variables change together: an
+/// old value that becomes another variable's new value is first copied to its own buffer.
 ///
-/// In a loop's body, a kernel that changes some elements of a carried value (ScatterND, say) writes its output over the
-/// value where nothing reads the old one any more. Without it each iteration copies the whole value.
+/// In a loop's body, a kernel that changes some elements of a carried value (such as ScatterND) writes its output over
+/// the value if no later instruction reads the old value. Otherwise each iteration would copy the whole value.
 void update_variables(ClassPlan& plan);
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// Patterns for names of ops and values, as `ferry explain` takes them.
+// Patterns for names of ops and values, for `ferry explain`.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace ferry {
 
-/// Whether `pattern` stands for the op or value `name`: it is the name, the name of the op that has the value
-/// ("c" for "c:1"), or a shell pattern with '*' or '?', which also match '/', for the name ("layer1/*").
+/// Whether `pattern` matches the op or value `name`: the pattern is this name, the name of the op that makes the value
+/// ("c" for "c:1"), or a shell pattern for the name ("layer1/*"). '*' and '?' also match '/'.
 [[nodiscard]] bool matches(std::string_view name, const std::string& pattern);
 
 }  // namespace ferry
