@@ -13,9 +13,10 @@ namespace {
 
 using OfBuffers = std::unordered_map<std::uint32_t, std::uint32_t>;
 
-/// A tile has at most kMostElements, and a multiple of kLine elements if there is room for that many.
+/// A tile has at most kMostElements elements, and a multiple of kLine elements if the slots have enough room.
 constexpr std::int64_t kMostElements = 4096, kLine = 64;
-/// On a device, where a kernel is generated for the region; each of its threads takes a few elements.
+/// The elements of a tile on a device. A kernel is generated for the region, and each of its threads computes a few
+/// elements.
 constexpr std::int64_t kDeviceTile = kLine;
 /// The most dims of the results of a device's region, because the dims of broadcast inputs are arguments of its kernel.
 constexpr std::size_t kDeviceDims = 8;
@@ -37,17 +38,18 @@ bool is_elementwise(const PlanClass& plan, const Instruction& instruction, const
   return !plan.on_queue(instruction) || plan.buffers[plan.outputs(instruction)[0]].sizes.size() <= kDeviceDims;
 }
 
-/// What a group goes over: `elements`, in rows of `row` elements if a member works by rows (else 0).
+/// The elements that a group works on: `elements` elements, in rows of `row` elements if a member works by rows (else
+/// 0).
 struct Extent {
-  std::int64_t elements = 0;  ///< 0: it cannot be joined
+  std::int64_t elements = 0;  ///< 0: the group cannot be joined
   std::int64_t row = 0;
 
-  /// Elements of a value with one for each row.
+  /// The number of elements of a value with one element for each row.
   [[nodiscard]] std::int64_t rows() const { return row == 0 ? elements : elements / row; }
   [[nodiscard]] bool has(std::int64_t count) const { return count == elements || count == rows(); }
 };
 
-/// The extent of two groups joined; 0 elements if they do not fit.
+/// The extent of two joined groups; 0 elements if they do not fit.
 Extent together(const Extent& a, const Extent& b) {
   if (a.elements == b.elements && (a.row == b.row || a.row == 0 || b.row == 0))
     return {a.elements, std::max(a.row, b.row)};
@@ -68,15 +70,15 @@ bool is_one_a_row(const std::vector<std::int64_t>& from, const std::vector<std::
 
 /// One instruction of a list, or several that have been joined.
 struct Group : Touched {
-  std::vector<std::uint32_t> members;  ///< places in the list, ascending; none if it has become part of another group
+  std::vector<std::uint32_t> members;  ///< places in the list, ascending; empty if it is now part of another group
   Storages whole;  ///< the values of `reads` with one element for each element of the extent, or for each row
   Extent extent;
   std::uint32_t device = 0;
-  std::int64_t from = 0;  ///< elements from which it may be joined with others
-  bool waits = false;     ///< it is the wait for a message
+  std::int64_t from = 0;  ///< fewest elements with which it may be joined with others
+  bool waits = false;     ///< whether it is the wait for a message
 
-  /// Whether it may move past the wait for a message. It then keeps its one large input alive instead of its result,
-  /// which takes no more memory.
+  /// Whether the group may move past the wait for a message. It then keeps its single large input alive instead of its
+  /// result, so it takes no more memory.
   [[nodiscard]] bool may_wait() const { return whole.size() <= 1; }
   [[nodiscard]] bool joins(const Group& later) const {
     return extent.elements > 0 && device == later.device && together(extent, later.extent).elements >= from &&
@@ -96,7 +98,7 @@ struct Group : Touched {
 /// The slots of a tile region, in bytes for each element of a tile, or for each row.
 class Slots {
  public:
-  /// Takes a free place for `bytes`, at a multiple of them.
+  /// Reserves `bytes` bytes at the first free offset that is a multiple of `bytes`, and returns the offset.
   std::uint64_t take(std::uint64_t bytes) {
     for (std::uint64_t at = 0;; at += bytes) {
       const auto hit = std::any_of(used_.begin(), used_.end(),
@@ -162,7 +164,7 @@ class ElementFuser {
     form_.list(region) = std::move(fused);
   }
 
-  /// Whether more than one member goes over all elements, rather than over one for each row.
+  /// Whether more than one member works on all elements, not only on one element for each row.
   bool pays(const std::vector<Instruction>& list, const Group& group) const {
     return std::count_if(group.members.begin(), group.members.end(), [&](std::uint32_t m) {
              bool large = false;
@@ -172,7 +174,8 @@ class ElementFuser {
            }) > 1;
   }
 
-  /// Elements of a row of the instruction's first input, if it works by rows and may be part of a tile region; else 0.
+  /// The elements in a row of the instruction's first input, if it works by rows and may be part of a tile region; else
+  /// 0.
   std::int64_t row_of(const Instruction& instruction) const {
     if (facts_.rows.empty() || !may_be_tiled(plan_, instruction)) return 0;
     const auto found = facts_.rows.find(plan_.outputs(instruction)[0]);
@@ -180,8 +183,8 @@ class ElementFuser {
     return found->second;
   }
 
-  /// The fewest elements of values of kernels that are joined. Each kernel of a device is a launch, which it pays to
-  /// save for any values.
+  /// The fewest elements of a value for which its kernel is joined. On a device each kernel is a launch, so joining
+  /// pays for values of any size.
   std::int64_t from_of(const Instruction& instruction) const {
     return plan_.on_queue(instruction) ? 1 : facts_.fuse_from;
   }
@@ -208,7 +211,7 @@ class ElementFuser {
     return group;
   }
 
-  /// Joins the last group with those before it, one after another.
+  /// Joins the last group with earlier groups, one after another.
   void join(const std::vector<Instruction>& list, std::vector<Group>& groups, std::size_t barrier) const {
     for (std::size_t at = groups.size() - 1;;) {
       const std::size_t joined = join_one(list, groups, std::max(barrier, at < kFuseReach ? 0 : at - kFuseReach), at);
@@ -239,8 +242,8 @@ class ElementFuser {
     return groups.size();
   }
 
-  /// Whether the members of both groups read row by row what other members write, so that no tile needs rows of another
-  /// tile. Without rows this holds anyway, since all that members write has the same number of elements.
+  /// Whether the members of both groups read the outputs of other members row by row, so that no tile needs rows of
+  /// another tile. Without rows this always holds, because all outputs of members have the same number of elements.
   bool keeps_rows(const std::vector<Instruction>& list, const Group& a, const Group& b) const {
     const Extent extent = together(a.extent, b.extent);
     if (extent.row == 0) return true;
@@ -303,7 +306,7 @@ class ElementFuser {
     return body.size() > kShown ? text + "+" + std::to_string(body.size() - kShown) + " more" : text;
   }
 
-  /// Gives a slot to each value that is used inside only. Returns the elements of a tile; 0 if the slots do not fit.
+  /// Gives a slot to each value that only the region uses. Returns the elements of a tile; 0 if the slots do not fit.
   std::int64_t place(const std::vector<Instruction>& body, const Extent& extent) {
     OfBuffers last;  // the last member that touches a buffer
     Storages outside, inside;
@@ -335,8 +338,8 @@ class ElementFuser {
     return fits ? tile : 0;
   }
 
-  /// How many elements a tile has if each takes `bytes` of all values: whole rows if there are rows, and few enough for
-  /// at least two tiles.
+  /// The number of elements of a tile, if one element of all values takes `bytes` bytes. A tile has whole rows if there
+  /// are rows, and few enough elements for at least two tiles.
   std::int64_t tile_of(std::uint64_t bytes, const Extent& extent) const {
     const auto room = static_cast<std::int64_t>((extent.row > 0 ? kSlotBytes : kTileBytes) / bytes);
     const std::int64_t half = std::max<std::int64_t>(1, facts_.fuse_from / 2);
@@ -352,8 +355,8 @@ class ElementFuser {
     return elements_of(plan_.buffers[b]) == elements;
   }
 
-  /// Gives the member's output a slot if it is only used inside: the slot of an input that ends here, if the kernel may
-  /// write in place. Then frees the slots of the other inputs that end here.
+  /// Gives the member's output a slot if only the region uses it. This is the slot of an input that no later member
+  /// uses, if the kernel may write in place. Then frees the slots of the other inputs that no later member uses.
   void place_output(const Instruction& member, std::uint32_t m, const OfBuffers& last, Slots& slots, Slots& of_rows,
                     const Extent& extent) {
     const std::uint32_t out = plan_.outputs(member)[0];
@@ -378,7 +381,7 @@ class ElementFuser {
 
   // ---- Values inside the region ----
 
-  /// Marks the values that the region makes and nothing else touches: they will lie in slots.
+  /// Marks the values that the region makes and that nothing else touches: they get slots.
   void count_inside(const std::vector<Instruction>& body) {
     OfBuffers here;
     for (const Instruction& member : body)
@@ -392,7 +395,7 @@ class ElementFuser {
     }
   }
 
-  /// The buffer that this one shows in another shape; the buffer itself if it is not a view, or only a part.
+  /// The buffer that `b` is a view of, if it is a view of all bytes in another shape; else `b`.
   [[nodiscard]] std::uint32_t whole(std::uint32_t b) const {
     const std::uint32_t of = storage_of(plan_, b);
     return plan_.buffers[of].bytes == plan_.buffers[b].bytes ? of : b;

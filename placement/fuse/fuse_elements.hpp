@@ -1,5 +1,5 @@
-// fuse_elements: elementwise instructions, and those that work by rows, are fused where they share values, and run tile
-// by tile.
+// fuse_elements: fuses elementwise instructions, and instructions that work by rows, if they share values. The fused
+// instructions run tile by tile.
 //
 // Example (abridged):
 //
@@ -30,14 +30,14 @@ namespace ferry {
 ///
 /// Two kernels are joined under three conditions. They work on the same number of elements. One reads the other's
 /// result, or both read the same value. The first can move down to the second, or the second up to the first. Kernels
-/// that work by rows are joined, too, also with kernels on values that have one element for each row; the rows lie
-/// whole in a tile then. Kernels that are not fusable (kFusable) keep their place: they have effects, or the user
-/// ordered them. No kernel is moved past an instruction that starts a message or has regions, so no message starts
-/// later. A kernel is moved past the wait for a message only if it reads at most one large value, so that this takes no
-/// more memory. Kernels keep their order within a group, so every value keeps its bits.
+/// that work by rows are joined, too, also with kernels on values that have one element for each row; then a tile has
+/// whole rows. Kernels that are not fusable (kFusable) keep their place: they have effects, or the user ordered them.
+/// No kernel is moved past an instruction that starts a message or has regions, so no message starts later. A kernel is
+/// moved past the wait for a message only if it reads at most one large value, so that this takes no more memory.
+/// Kernels keep their order within a group, so every value keeps its bits.
 ///
-/// Kernels of a device are joined whatever the number of elements, where their device runs regions
-/// (Topology::gpu_regions): the tiles and slots of such a region say no more than that values need no memory.
+/// If a device runs regions (Topology::gpu_regions), its kernels are joined for any number of elements. The tiles and
+/// slots of such a region only mark the values that need no memory.
 void fuse_elements(ClassPlan& plan);
 
 }  // namespace ferry

@@ -12,8 +12,8 @@
 namespace ferry {
 namespace {
 
-/// Elements of an output from which an epilogue pays. That is fewer than tile regions need (fuse_from), because a head
-/// does far more work on a piece than a kernel does on a tile.
+/// The fewest elements of an output for which an epilogue pays. It is lower than for tile regions (fuse_from), because
+/// a head does far more work on a piece than a kernel does on a tile.
 constexpr std::int64_t kPays = 1024;
 
 class Joiner {
@@ -34,14 +34,14 @@ class Joiner {
   /// A head and the kernels that follow it.
   struct Chain : Touched {
     std::vector<std::uint32_t> members;  ///< places in the list, ascending
-    std::uint32_t made = kNone;          ///< the buffer that the last one makes
+    std::uint32_t made = kNone;          ///< the output buffer of the last member
   };
 
   using Chains = std::unordered_map<std::uint32_t, Chain>;  // by the place in the list where the whole chain will be
 
   // ---- What can be joined ----
 
-  /// The fewest elements of an output. On a device a launch may be saved whatever their number.
+  /// The fewest elements of an output for which kernels are joined. On a device, saving a launch pays for any number.
   [[nodiscard]] std::int64_t from_of(const Instruction& i) const {
     return plan_.on_queue(i) ? 1 : std::min(form_.facts.fuse_from, kPays);
   }
@@ -56,13 +56,13 @@ class Joiner {
     return !bounded && elements_of(out) >= from_of(i);
   }
 
-  /// Whether the kernel can be the chain's next one: it reads what the chain makes, may write over it, and touches its
-  /// own output's bytes in no other way.
+  /// Whether the kernel can be the chain's next member: it reads the chain's output, may write over it, and does not
+  /// use the bytes of its own output in any other way.
   [[nodiscard]] bool follows(const Chain& chain, const Instruction& i) const {
     if (!is_fusable(form_, i, from_of(i))) return false;
     const Buffer &from = plan_.buffers[chain.made], &to = plan_.buffers[output(i)];
     const bool whole =
-        to.view_of == kNone || plan_.buffers[to.view_of].bytes != to.bytes;  // no other shape of a buffer
+        to.view_of == kNone || plan_.buffers[to.view_of].bytes != to.bytes;  // not another shape of a whole buffer
     if (!whole || from.dtype != to.dtype || from.sizes != to.sizes || from.window != to.window ||
         from.device != to.device)
       return false;
@@ -76,7 +76,7 @@ class Joiner {
     return reads_made && fits && !has(chain.reads, taken) && !has(chain.writes, taken);
   }
 
-  /// Whether only its maker and one other instruction touch it, and it has bytes of its own.
+  /// Whether only its maker and one other instruction touch the buffer, and the buffer has its own bytes.
   [[nodiscard]] bool is_passed_on(std::uint32_t b) const {
     const Buffer& buffer = plan_.buffers[b];
     return touches_[b] == 2 && buffer.space == Buffer::Space::step && buffer.view_of == kNone;
@@ -117,7 +117,7 @@ class Joiner {
   }
 
   struct Next {
-    std::uint32_t member, place;  ///< the next kernel, and where the chain will be with it
+    std::uint32_t member, place;  ///< the next kernel, and the chain's place with it
   };
 
   /// The kernel that continues the chain at `place`, if any can.
@@ -163,8 +163,8 @@ class Joiner {
 
   // ---- Groups of a device ----
 
-  /// Whether fuse_elements would join no other kernel with one of the chain's. Values of such a group lie in registers
-  /// on a device, so a chain that took a part of it would add a pass over memory.
+  /// Whether fuse_elements would join no other kernel with a kernel of the chain. On a device, the values of such a
+  /// group are in registers, so a chain with only a part of the group would add a pass over memory.
   [[nodiscard]] bool keeps_groups(const std::vector<Instruction>& list, const Chain& chain,
                                   const std::vector<bool>& taken) const {
     if (!plan_.on_queue(list[chain.members.front()])) return true;
@@ -183,8 +183,8 @@ class Joiner {
     return true;
   }
 
-  /// Whether the later one reads what the earlier one makes, and either can move to the other. The chain is not in
-  /// their way.
+  /// Whether the later instruction reads an output of the earlier one, and one of the two can move to the other.
+  /// Members of the chain do not prevent this.
   [[nodiscard]] bool may_meet(const std::vector<Instruction>& list, const Chain& chain, std::size_t earlier,
                               std::size_t later) const {
     Touched first, last;

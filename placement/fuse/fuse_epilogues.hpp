@@ -1,5 +1,5 @@
-// fuse_epilogues: elementwise instructions on the result of a product or convolution run on each piece of it while that
-// is in the cache.
+// fuse_epilogues: fuses a product or convolution with elementwise instructions after it. They run on each piece of its
+// result while the piece is in the cache.
 //
 // Example (abridged):
 //
@@ -26,11 +26,11 @@ namespace ferry {
 /// These kernels form a chain. Each kernel is the only reader of the previous kernel's output, may overwrite it, and
 /// makes a value of the same dtype and sizes. Its other inputs exist before the chain begins, or the chain can move
 /// down to where they exist. All kernels work on the bytes of the last value, which the head writes first. Only fusable
-/// kernels are taken, and none is moved past an instruction that moves messages or has regions. The bits equal the bits
-/// of running the kernels one after another.
+/// kernels join a chain, and none is moved past an instruction that moves messages or has regions. The results have the
+/// same bits as if the kernels ran one after another.
 ///
-/// On devices that run regions (Topology::gpu_regions) chains are of any size, and none takes only some of the kernels
-/// that fuse_elements would join: their values lie in registers.
+/// On devices that run regions (Topology::gpu_regions), chains have outputs of any size. A chain never has only some of
+/// the kernels that fuse_elements would join, because the values of such a group are in registers.
 void fuse_epilogues(ClassPlan& plan);
 
 }  // namespace ferry

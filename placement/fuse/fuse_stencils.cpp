@@ -11,7 +11,7 @@
 namespace ferry {
 namespace {
 
-/// A row of a part has at least as many elements, or KernelFacts::fuse_from, so that kernels compute runs of them.
+/// The fewest elements of a row of a part, unless KernelFacts::fuse_from is lower, so that kernels compute long runs.
 constexpr std::int64_t kShortestRow = 32;
 constexpr std::int64_t kLongestPiece = 4096, kPieceLine = 64;
 
@@ -28,7 +28,7 @@ class StencilFuser {
   }
 
  private:
-  /// Instructions of the list, by their places, that may become one.
+  /// Instructions of the list, by their places, that may become one stencil.
   struct Group {
     std::vector<std::uint32_t> members;  ///< ascending
     std::int64_t elements = 0;
@@ -41,7 +41,7 @@ class StencilFuser {
   [[nodiscard]] std::uint32_t out_of(const Instruction& i) const { return plan_.outputs(i)[0]; }
   [[nodiscard]] std::int64_t elements(std::uint32_t b) const { return elements_of(plan_.buffers[b]); }
 
-  /// Whether the value is of a host, has known sizes, and is large and wide enough.
+  /// Whether the value is on a host, has known sizes, and is large and wide enough.
   [[nodiscard]] bool pays(std::uint32_t b) const {
     const Buffer& buffer = plan_.buffers[b];
     return !buffer.bounded && buffer.space != Buffer::Space::none && !buffer.sizes.empty() &&
@@ -54,7 +54,7 @@ class StencilFuser {
            pays(out_of(i)) && plan_.buffers[out_of(i)].view_of == kNone;
   }
 
-  /// Whether it is elementwise, on values with an element for each of the output, or a single one.
+  /// Whether the instruction is elementwise, and each input has as many elements as the output, or a single one.
   [[nodiscard]] bool is_elementwise(const Instruction& i) const {
     if (!is_fusable(form_, i, form_.facts.fuse_from) || !pays(out_of(i))) return false;
     bool fits = true;
@@ -83,7 +83,7 @@ class StencilFuser {
     form_.list(region) = with(groups_);
   }
 
-  /// Whether elementwise kernels of this list alone read the window.
+  /// Whether only elementwise kernels of this list read the window.
   [[nodiscard]] bool is_for_kernels(std::uint32_t window) const {
     const auto reads = reads_.find(window);
     return reads != reads_.end() && reads->second + 1 == touches_[window];
@@ -110,7 +110,7 @@ class StencilFuser {
       }
   }
 
-  /// The groups with as many elements that make what the instruction reads.
+  /// The groups that make inputs of the instruction and have as many elements as its output.
   [[nodiscard]] std::vector<std::uint32_t> groups_read(std::uint32_t i) const {
     std::vector<std::uint32_t> read;
     for (const std::uint32_t b : plan_.inputs(list_[i])) {
@@ -131,8 +131,8 @@ class StencilFuser {
     return std::ranges::any_of(group.members, [&](std::uint32_t m) { return is_window(list_[m]); });
   }
 
-  /// Adds the instruction to the group, together with the waiting instructions that make its inputs: windows, and maybe
-  /// `kernels`.
+  /// Adds the instruction to the group, and the ungrouped instructions that make its inputs: windows and, if `kernels`
+  /// is true, elementwise kernels.
   void pull(Group& group, std::uint32_t i, bool kernels) const {
     const auto at = std::ranges::lower_bound(group.members, i);
     if (at != group.members.end() && *at == i) return;
@@ -171,11 +171,11 @@ class StencilFuser {
     return true;
   }
 
-  /// Takes out windows that others read; says whether some are left.
+  /// Removes windows that instructions outside the group read. Returns whether the group still has a window.
   bool settle(Group& group) const {
     std::erase_if(group.members, [&](std::uint32_t m) {
       if (!is_window(list_[m])) return false;
-      std::uint32_t here = 1;  // it touches its output itself
+      std::uint32_t here = 1;  // the window itself touches its output
       for (const std::uint32_t other : group.members)
         for (const std::uint32_t b : plan_.inputs(list_[other])) here += b == out_of(list_[m]) ? 1U : 0U;
       return here != touches_[out_of(list_[m])];
@@ -240,7 +240,7 @@ class StencilFuser {
   /// Moves the waits for the halos to the end of the list, and adds `begin` before them, if there are any.
   void begin_early(std::vector<Instruction>& made, const Instruction& begin, const Storages& halos) const {
     std::vector<Instruction> waits;
-    Touched after;  // what comes after the place that is looked at, and stays
+    Touched after;  // the instructions after place i that stay
     for (std::size_t i = made.size(); i-- > 0 && made.size() - i <= kFuseReach;) {
       Touched here;
       here.touch(plan_, made[i]);
@@ -258,7 +258,7 @@ class StencilFuser {
     made.insert(made.end(), waits.begin(), waits.end());
   }
 
-  /// Gives slots to windows and to what only the members touch.
+  /// Gives slots to the values that only members touch, such as windows.
   void place_slots(const std::vector<Instruction>& body, Instruction& stencil) {
     std::vector<std::uint32_t> inside;
     std::uint64_t bytes = 0;

@@ -1,5 +1,5 @@
-// fuse_stencils: elementwise instructions that read windows become stencils, which make no windows, and begin before
-// the halos have come.
+// fuse_stencils: fuses elementwise instructions with the windows that they read into stencils. A stencil stores no
+// windows, and begins before the halos have arrived.
 //
 // Example (abridged):
 //
@@ -26,10 +26,11 @@ namespace ferry {
 /// depend only on the task's own part are computed earlier: a `stencil_begin` before the waits for the halos computes
 /// them while the halos travel.
 ///
-/// Members are kernels on as many elements, or single ones; they move down to the last one of them, which no
-/// instruction between may notice. A window with other readers stays. A value that is read through a window is not
-/// written: if a variable's new value depends on windows of the variable, the new value is made elsewhere and copied.
-/// Elements are computed by the same kernels in the same order, so every value keeps its bits.
+/// All kernels of a stencil work on values with the same number of elements, or with a single element. They move down
+/// to the last of them, so no instruction between may conflict with them. A window with other readers stays. A stencil
+/// never writes a value that it reads through a window: if a variable's new value depends on windows of the variable,
+/// the new value is computed in another buffer and copied. Elements are computed by the same kernels in the same order,
+/// so every value keeps its bits.
 void fuse_stencils(ClassPlan& plan);
 
 }  // namespace ferry

@@ -1,4 +1,5 @@
-// What instructions read and write: tells fusing passes which of them may change places.
+// Touched: the storages that instructions read and write. Fusing passes decide by it which instructions may change
+// places.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 
 namespace ferry {
 
-/// The most instructions that may lie between two that are joined.
+/// The most instructions between two instructions that are joined.
 inline constexpr std::size_t kFuseReach = 64;
 
 /// A set of storages.

@@ -10,7 +10,7 @@
 
 namespace ferry {
 
-/// Whether the user may get the value from the cache, where fusing kept it.
+/// Whether fusing may keep the value in the cache until `user` reads it.
 bool ComputingTimes::is_kept(PValueId value, const Node& user) const {
   const Node& maker = program_.nodes[program_.values[value].producer];
   return maker.kind == NodeKind::compute && maker.where == user.where && may_fuse(*maker.def, *user.def);

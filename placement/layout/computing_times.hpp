@@ -1,4 +1,5 @@
-// ComputingTimes: the planned time of each node's kernel, by which messages are joined and microbatches ordered.
+// ComputingTimes: the planned time of each node's kernel. It is used to choose layouts, join messages and order
+// microbatches.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,8 @@
 
 namespace ferry {
 
-/// The planned computing times of a program's nodes (graph/op/op_work.hpp, op_time.hpp). The program must outlive it;
-/// nodes that are added later have no users for it. Thread-safe.
+/// The planned computing times of a program's nodes (graph/op/op_work.hpp, op_time.hpp). The program must outlive it.
+/// It does not know the users of nodes that are added later. Thread-safe.
 class ComputingTimes {
  public:
   explicit ComputingTimes(const Program& program) : program_(program), users_(program) {}
@@ -18,14 +19,14 @@ class ComputingTimes {
   /// The time in picoseconds in which one task computes its largest part of the node; 0 for a view. A value that fusing
   /// may keep in the cache costs no memory traffic.
   [[nodiscard]] std::int64_t of(const Node& node) const;
-  /// The work that takes this time. Precondition: the node is no view.
+  /// The kernel's work, from which this time follows. Precondition: the node is not a view.
   [[nodiscard]] StepWork::Kernel kernel(const Node& node) const;
   [[nodiscard]] std::int64_t of(const StepWork::Kernel& kernel) const;
-  /// The time of a node on a mesh whose values would have the layouts of that way.
+  /// The time of a node on a mesh if its values had the layouts of `way`.
   [[nodiscard]] std::int64_t of(const Node& node, const Way& way) const;
 
  private:
-  /// `part` gives the type of one task's part of a value: part(value, layout index), inputs first.
+  /// part(value, i) returns the type of one task's part of a value; i counts the inputs, then the outputs.
   template <class Part>
   [[nodiscard]] StepWork::Kernel of_parts(const Node& node, const Part& part) const;
   [[nodiscard]] bool is_kept(PValueId value, const Node& user) const;

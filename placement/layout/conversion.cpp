@@ -39,7 +39,7 @@ class Conversion {
     return std::nullopt;
   }
 
-  /// The step of an axis; an all-reduce takes along the other axes that need the same one.
+  /// The step of an axis. An all-reduce includes the other axes that need the same all-reduce.
   ConversionStep step(std::size_t axis, const AxisLayout& after) const {
     ConversionStep one{{axis}, now_[axis], after};
     if (!one.is_all_reduce()) return one;
@@ -71,8 +71,8 @@ class Conversion {
     return std::nullopt;
   }
 
-  /// Whether the axis can become split as wanted: the other axes that split that dim now are just the earlier axes that
-  /// split it in the end.
+  /// Whether the axis can become split as in to_: the other axes that split the dim now must be exactly the earlier
+  /// axes that split it in to_.
   bool may_split(std::size_t axis) const {
     if (to_[axis].kind != Kind::split) return false;
     const std::int16_t dim = to_[axis].dim;
@@ -103,14 +103,14 @@ std::int64_t picoseconds(double seconds) {
   return std::llround(seconds * 1e12);
 }
 
-/// The time of messages of `bytes` bytes on a link, the receiver's wait included.
+/// The time in picoseconds of messages of `bytes` bytes on a link, including the receiver's wait.
 std::int64_t time_of(const Program& program, const LinkCost& link, std::int64_t bytes) {
   if (bytes == 0) return 0;
   return std::llround(program.topology->compute.wait) + picoseconds(link.latency_seconds) +
          bytes * picoseconds(1 / link.bytes_per_second);
 }
 
-/// The time of an all-reduce of a value of `bytes` bytes.
+/// The time in picoseconds of an all-reduce of a value of `bytes` bytes.
 std::int64_t all_reduce_cost(const Program& program, const SumMembers& members, std::int64_t bytes) {
   const LinkCost on_host = program.topology->sums(true), between = program.topology->sums(false);
   const std::int64_t inside = sum_bytes(bytes, members.on_host), outside = sum_bytes(bytes, members.hosts);
@@ -118,12 +118,12 @@ std::int64_t all_reduce_cost(const Program& program, const SumMembers& members, 
   return time_of(program, between, outside) + inside * picoseconds(1 / on_host.bytes_per_second);
 }
 
-/// The time of a reduce-scatter along an axis; each task sends `bytes` bytes.
+/// The time in picoseconds of a reduce-scatter along an axis; each task sends `bytes` bytes.
 std::int64_t reduce_scatter_cost(const Program& program, const Where& where, std::size_t axis, std::int64_t bytes) {
   return time_of(program, program.topology->sums(!where.between_hosts[axis]), bytes);
 }
 
-/// Bytes that one task sends in a step; `whole`: the bytes of its part if it were not split along the step's axis.
+/// The bytes that one task sends in a step; `whole`: the bytes of its part if it were not split along the step's axis.
 std::int64_t moved(const ConversionStep& step, std::int64_t whole, std::int64_t members) {
   if (step.before.kind == Kind::replicated) return 0;
   const std::int64_t part = (whole + members - 1) / members;

@@ -1,5 +1,5 @@
-// Conversions: the steps that turn one layout of a value into another, and their costs. Plain functions of layouts:
-// strategies are compared by these costs, and reshard adds a node for each step.
+// Conversions: the steps that turn one layout of a value into another, and their costs. Strategies compare these costs,
+// and reshard adds a node for each step.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct ConversionStep {
   void apply(Layout& layout) const;
 };
 
-/// The steps from one layout to another of the same mesh. To move little, local cuts come as early as they can, and
+/// The steps from one layout to another of the same mesh. To move few bytes, local cuts come as early as possible, and
 /// reductions of partial values before gathers. A value that is partial along several axes gets one all-reduce for all
 /// of them. If several axes split one dim, the earlier axis cuts first: an axis is cut or gathered only while no later
 /// axis splits that dim. `to` may be partial only where `from` is.
@@ -36,10 +36,10 @@ struct ConversionStep {
 /// The type of the largest part of a value in `layout` on `where`.
 [[nodiscard]] Type part_type(const Type& type, const Layout& layout, const Where& where);
 
-/// The bytes of that part.
+/// The bytes of the largest part.
 [[nodiscard]] std::int64_t part_bytes(const Type& type, const Layout& layout, const Where& where);
 
-/// The bytes that one task sends in a step that is no all-reduce, where `now` is the layout before the step.
+/// The bytes that one task sends in a step that is not an all-reduce, where `now` is the layout before the step.
 [[nodiscard]] std::int64_t sent_bytes(const Type& type, const Where& where, const Layout& now,
                                       const ConversionStep& step);
 
@@ -51,17 +51,17 @@ struct SumMembers {
 /// The members of an all-reduce along these axes. An axis is within hosts or between them.
 [[nodiscard]] SumMembers sum_members(const Where& where, std::span<const std::size_t> axes);
 
-/// The bytes that one of `members` tasks sends for the all-reduce of a value of `bytes` bytes: it sends a part of the
-/// value to each other task, and the sum of its own part.
+/// The bytes that one of `members` tasks sends for the all-reduce of a value of `bytes` bytes: to each other task, it
+/// sends a part of the value, and then the sum of its own part.
 [[nodiscard]] std::int64_t sum_bytes(std::int64_t bytes, std::int64_t members);
 
-/// The time that one task's messages of the conversion take, in picoseconds, by the link that each axis of `where`
-/// uses. An integer, so that all compilers choose alike. Negative if it is not possible (a value cannot be made
-/// partial).
+/// The time in picoseconds that one task's messages of the conversion take, with the link that each axis of `where`
+/// uses. It is an integer, so that choices do not depend on the compiler. Negative if the conversion is not possible (a
+/// value cannot be made partial).
 [[nodiscard]] std::int64_t conversion_cost(const Program& program, const Type& type, const Where& where,
                                            const Layout& from, const Layout& to);
 
-/// The bytes of `rows` rows of the dim of a value that `axis` splits, as a task has them.
+/// The bytes of `rows` rows, along the dim that `axis` splits, in one task's part of the value.
 [[nodiscard]] std::int64_t row_bytes(const Type& type, const Layout& layout, const Where& where, std::size_t axis,
                                      std::int64_t rows);
 

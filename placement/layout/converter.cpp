@@ -81,7 +81,7 @@ PValueId Converter::convert(PValueId value, WhereId where, const Layout& layout)
   if (!source.single()) {
     if (target.tasks.size() == 1) {
       if (const PValueId joined = to_root(value, target.tasks[0], where); joined != kNone) return joined;
-      if (covers(source, target)) {  // its own copy
+      if (covers(source, target)) {  // the task has its own copy
         const PValueId all = whole(value);
         return same_devices(source, target) ? all : copied(all, where, layout);
       }
@@ -249,7 +249,7 @@ PValueId Converter::to_root(PValueId original, std::int32_t task, WhereId where)
   for (const Kind kind : {Kind::partial, Kind::split})
     for (std::size_t axis = layout.size(); axis > 0; --axis) {
       if (layout[axis - 1].kind != kind || !left[axis - 1]) continue;
-      Axes joined(layout.size());  // a sum takes along the other axes with the same operator
+      Axes joined(layout.size());  // a sum includes the other axes with the same operator
       for (std::size_t other = 0; other < axis; ++other)
         joined[other] = other == axis - 1 || (kind == Kind::partial && layout[other] == layout[axis - 1]);
       for (std::size_t other = 0; other < axis; ++other) left[other] = left[other] && !joined[other];

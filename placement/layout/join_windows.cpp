@@ -50,7 +50,7 @@ class Joiner {
            is_pure(node) && !is_target(program_, node) && program_.annotation_layouts(node).empty();
   }
 
-  /// Whether all that the second reads is there.
+  /// Whether the second window reads only elements of the first one.
   static bool lies_inside(const WindowOf& second, const WindowOf& first) {
     for (std::size_t d = 0; d < second.dims.size(); ++d) {
       const Reads& reads = second.dims[d];
@@ -77,7 +77,7 @@ class Joiner {
   }
 
   Program& program_;
-  const Users users_;  // before any was joined: a node that was joined reads another value, and is not joined again
+  const Users users_;  // before any join: a joined node reads another value, and is not joined again
   Replacements replacements_;
   std::vector<bool> is_result_;
 };

@@ -17,9 +17,9 @@
 namespace ferry {
 
 /// Replaces windows of windows (windows.hpp) on the same mesh by windows of the first value, if the value between has
-/// no other users. Then the value between is not made, and rows travel only once. So a stencil written as slices of a
-/// padded array gets halos of the array itself. It keeps values that have a layout annotation or
-/// are targets, and pads of slices. Linear.
+/// no other users. Then the value between is not computed, and rows are sent only once. So a stencil written as slices
+/// of a padded array gets halos of the array itself. The pass keeps values that have a layout annotation or are
+/// targets, and pads of slices. Takes linear time.
 void join_windows(Program& program);
 
 }  // namespace ferry

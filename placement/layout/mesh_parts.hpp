@@ -1,4 +1,4 @@
-// Parts of a mesh: the devices that have the coordinates of one of them except along some axes.
+// Parts of a mesh: the devices that have the same coordinates as a given device, except along some axes.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace ferry {
 
-/// A set of axes: one entry for each.
+/// A set of axes: for each axis, whether it is in the set.
 using Axes = std::vector<bool>;
 
 /// The positions in `mesh.tasks` that have the coordinates of `corner` except along `free`; in the mesh's order.

@@ -157,7 +157,7 @@ class Propagator {
     }
   }
 
-  /// Gives the outputs hints for what their users want, if the op can make all of them so.
+  /// Gives the outputs hints for the layouts that their users take, if the op can make all outputs in these layouts.
   void compute(NodeId id) {
     const Node& node = program_.nodes[id];
     std::vector<Layout> wanted = annotated_layouts(program_, node, program_.where(node));
@@ -173,7 +173,8 @@ class Propagator {
       if (hints[o]) program_.hints[node.outputs[o]] = std::move(*hints[o]);
   }
 
-  /// The value's layout with the parts that all users take of it, axis by axis; nothing if they take it as it is.
+  /// The value's layout, split along each axis along which all users take the same part. Nothing if there is no such
+  /// axis.
   std::optional<LayoutHint> hint_for(PValueId value) const {
     if (is_result_[value]) return std::nullopt;
     LayoutHint hint{laid_[value].layout, std::vector<NodeId>(laid_[value].layout.size(), kNone)};
@@ -189,7 +190,7 @@ class Propagator {
     return any ? std::optional(std::move(hint)) : std::nullopt;
   }
 
-  /// How a user takes a value along an axis, and the node with the annotation that caused it.
+  /// The part of a value that a user takes along an axis, and the node with the annotation that caused this.
   struct Taken {
     AxisLayout part;
     NodeId cause = kNone;
@@ -227,7 +228,7 @@ class Propagator {
   Program& program_;
   const Users users_;
   std::vector<Laid> laid_;
-  std::vector<bool> is_result_;  ///< of each value: it is a result of a region
+  std::vector<bool> is_result_;  ///< for each value, whether it is a result of a region
   std::vector<Strategy> strategies_;
 };
 

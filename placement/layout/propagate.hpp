@@ -1,12 +1,12 @@
-// propagate: carries layouts backwards, from users to makers. If a value would be whole by its op's inputs but every
-// user takes a part along the same dim, the value gets a hint for these parts. Its op then computes only a part, and
-// asks the same of its own inputs. So an annotation reaches the values from which the annotated one is made, and a feed
-// is scattered rather than broadcast. The pass starts from the layouts that reshard would choose, which it finds in a
-// forward walk without adding nodes.
+// propagate: carries layouts backwards, from users to producers. If a value would be replicated by its op's inputs, but
+// every user takes a part along the same dim, the value gets a hint for these parts. Then its op computes only a part,
+// and its inputs can get hints in the same way. So an annotation reaches the values from which the annotated value is
+// computed, and a feed is scattered rather than broadcast. The pass starts from the layouts that reshard would choose,
+// which it finds in a forward walk without adding nodes.
 //
-// A hint is not binding: reshard counts it among the costs of an op's layouts, and converts nothing because of it.
-// There are none for values that some user wants whole, nor for variables, which lie as annotated in every plan of a
-// session.
+// A hint is not binding: reshard includes it in the costs of an op's layouts, and adds no conversion because of it. A
+// value that some user needs whole has no hint. A variable has none either, because it has its annotated layout in
+// every plan of a session.
 //
 // Example (abridged):
 //

@@ -59,9 +59,9 @@ void Reasons::added(NodeId id, std::size_t axis) {
   program_.reasons.push_back(std::move(reason));
 }
 
-/// After a gather each task has the whole value, and computes all that is made of it.
+/// Warns because after a gather each task has the whole value, and computes everything that depends on it.
 void Reasons::warn_of_gather(NodeId id) {
-  constexpr std::int64_t kMuch = 1 << 20;  // bytes: less takes no time that a user would look for
+  constexpr std::int64_t kMuch = 1 << 20;  // in bytes; a smaller gather takes too little time to matter
   const Node& message = program_.nodes[id];
   const Node& user = program_.nodes[why_.user];
   if (message.kind != NodeKind::collective || user.kind != NodeKind::compute || !user.def->is(kView) ||

@@ -1,5 +1,5 @@
-// Reasons: why values are moved, for `ferry explain`: the node that needs them elsewhere, and the node with the
-// annotation that caused it.
+// Reasons: records for `ferry explain` why values are moved: the node that needs a value elsewhere, and the node with
+// the annotation that caused this.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace ferry {
 
-/// Makes Program::reasons and Causes::of_layout from what reshard reports. Except for its warnings, it keeps and knows
-/// nothing unless PlanOptions::reasons.
+/// Makes Program::reasons and Causes::of_layout from the reports of reshard. Without PlanOptions::reasons, it only adds
+/// warnings, and no causes are known.
 class Reasons {
  public:
   explicit Reasons(Program& program) : program_(program) {}
@@ -21,16 +21,15 @@ class Reasons {
   /// The node with the annotation that caused the value's layout along an axis; kNone: there is none, or the value is
   /// replicated along it.
   [[nodiscard]] NodeId cause(PValueId value, std::size_t axis) const;
-  /// The cause for each axis of the value's layout, if the value is on `where`; else, or if no annotation is known,
-  /// empty.
+  /// The cause for each axis of the value's layout. Empty if the value is not on `where`, or if no causes are known.
   [[nodiscard]] std::vector<NodeId> causes(PValueId value, WhereId where) const;
-  /// Records that a value was laid out, with the causes of its axes; causes of replicated axes are not kept.
+  /// Records the causes of a value's layout, axis by axis. Causes of replicated axes are not kept.
   void laid(PValueId value, std::vector<NodeId> causes);
-  /// Notes that one value's layout has the same causes as the other's.
+  /// Records that the layout of `value` has the same causes as the layout of `other`.
   void laid_like(PValueId value, PValueId other);
 
-  /// While the returned object lives, messages are added for this node, which needs its inputs where it is placed;
-  /// `axes` are the causes of the layout that it needs, empty if it needs none.
+  /// While the returned object lives, added messages are for node `user`, which needs its inputs on its own devices.
+  /// `axes` are the causes of the layout that it needs; empty if it needs no particular layout.
   [[nodiscard]] auto asking(NodeId user, std::vector<NodeId> axes) {
     const std::vector<NodeId>& places = program_.causes.of_place;
     return Meanwhile(why_, program_.options.reasons ? Why{user, places[user], std::move(axes)} : Why{user});
@@ -42,18 +41,18 @@ class Reasons {
   /// The same for a node that no annotation has placed.
   [[nodiscard]] auto asking_anywhere(NodeId user) { return Meanwhile(why_, Why{user}); }
   /// While the returned object lives, the same node asks for a value on a mesh with other axes. Axis i there
-  /// corresponds to axis `axes[i]` of the node's own mesh (kNone: to none) and takes its causes. Empty: the new layout
+  /// corresponds to axis `axes[i]` of the node's own mesh (kNone: to no axis) and has its causes. Empty: the new layout
   /// has no causes.
   [[nodiscard]] auto asking_along(std::span<const std::uint32_t> axes) { return Meanwhile(why_, along(axes)); }
-  /// While the returned object lives, the messages that are added bring this value.
+  /// While the returned object lives, added messages bring this value.
   [[nodiscard]] auto bringing(PValueId value) { return Meanwhile(brought_, value); }
 
-  /// Notes a transfer that was added, or a collective and the axis of the mesh along which it works (kNone: not along a
-  /// single one).
+  /// Records the reason for an added transfer, or for an added collective that works along `axis` of the mesh (kNone:
+  /// not along a single axis).
   void added(NodeId message, std::size_t axis = kNone);
-  /// Notes that the value being brought has arrived as `result`. Axis by axis: the old cause where mesh and
-  /// layout stayed the same, else what the node that asked wanted, or the old cause if it wanted nothing; none for a
-  /// replicated axis.
+  /// Records the causes of the layout of `result`, the version of the value that was brought. An axis with the same
+  /// mesh and layout as before keeps its cause. Any other axis has the cause that the asking node gave, or else its old
+  /// cause. A replicated axis has no cause.
   void brought(PValueId result);
 
  private:
@@ -73,8 +72,8 @@ class Reasons {
   /// The node that needs values in another place or layout, and the nodes with the annotations that caused it.
   struct Why {
     NodeId user = 0;
-    NodeId place = kNone;           ///< the cause of the devices where they are needed
-    std::vector<NodeId> axes = {};  ///< the causes of the layout there, axis by axis; empty: it needs none
+    NodeId place = kNone;           ///< the cause of the devices on which it needs them
+    std::vector<NodeId> axes = {};  ///< the causes of the layout that it needs, axis by axis; empty: any layout
   };
   /// The annotation that a reason cites: an op's layouts, or its place.
   struct Cited {
@@ -87,21 +86,21 @@ class Reasons {
   void warn_of_gather(NodeId message);
   /// The annotation that makes the message necessary.
   [[nodiscard]] Cited cited(const Node& message, std::size_t axis) const;
-  /// The annotation that placed the user; if none did, the one that placed the value's producer.
+  /// The annotation that placed the user; if none did, the annotation that placed the value's producer.
   [[nodiscard]] Cited of_place() const;
-  /// The annotation that asks for the new layout along the axis, or else the one that gave the old layout.
+  /// The annotation that asks for the new layout along the axis, or else the annotation that caused the old layout.
   [[nodiscard]] Cited of_axis(std::size_t axis) const;
   /// The node with the annotation that caused the new layout along the axis; kNone: there is none.
   [[nodiscard]] NodeId asks_for(std::size_t axis) const { return why_.axes.empty() ? kNone : why_.axes[axis]; }
   /// Whether the message brings a halo.
   [[nodiscard]] bool of_rows(const Node& message) const;
-  /// The bytes of the value that the message brings; for a halo, the most rows that one task gets.
+  /// The bytes of the value that the message brings; for a halo, of the most rows that one task gets.
   [[nodiscard]] std::int64_t bytes_of(const Node& message) const;
-  /// "all_reduce over 4 tasks".
+  /// The message as text: "all_reduce over 4 tasks".
   [[nodiscard]] std::string text(const Node& message) const;
   /// "; no halos, for …" if the message gathers a dim that the user reads through windows; else "".
   [[nodiscard]] std::string why_no_halos(const Node& message, std::size_t axis) const;
-  /// ", because w is laid [S(0)] at f.cpp:1".
+  /// The citation as text: ", because w is laid [S(0)] at f.cpp:1".
   [[nodiscard]] std::string text(Cited cited) const;
 
   Program& program_;

@@ -70,8 +70,8 @@ class Resharder {
     add_up(id);
   }
 
-  /// Adds those terms that can be added without a message. The others wait until the sum ends, so that partial sums are
-  /// all-reduced only once; then the terms that are partial along the most axes come first.
+  /// Adds the terms of a sum that can be added without a message. The other terms wait until the sum ends, so that
+  /// partial sums are all-reduced only once. Then the terms that are partial along the most axes come first.
   void add_up(NodeId id) {
     OpenSum sum = sums_.take(id);
     const WhereId where = program_.nodes[id].where;
@@ -120,7 +120,7 @@ class Resharder {
     return value.where == where ? value.layout : program_.wheres[where].all_replicated();
   }
 
-  /// Lays the node out and puts it in its place, after the conversions that it needs.
+  /// Chooses the node's layouts, and emits the node after the conversions that it needs.
   void lay(NodeId id) {
     const Node node = program_.nodes[id];
     const Where& where = program_.where(node);
@@ -170,7 +170,7 @@ class Resharder {
     return chosen == program_.chosen.laid.end() ? std::move(otherwise) : chosen->second;
   }
 
-  /// Converts a value that several nodes read, if that was chosen.
+  /// Converts a value once for several readers, if the chosen layouts include this conversion.
   void convert_once(NodeId id, PValueId value) {
     const auto chosen = program_.chosen.converted.find(value);
     if (chosen == program_.chosen.converted.end()) return;
@@ -178,7 +178,7 @@ class Resharder {
     to_.replace(value, program_.values[to_.current(value)].where, chosen->second);
   }
 
-  /// The wanted layouts; outputs that have a hint get its layout.
+  /// The wanted layouts; an output with a hint gets the hint's layout.
   std::vector<Layout> or_hinted(const Node& node, std::vector<Layout> wanted) const {
     for (std::uint32_t o = 0; o < node.outputs.count; ++o)
       if (const auto hint = program_.hints.find(node.outputs[o]); hint != program_.hints.end())
@@ -202,7 +202,7 @@ class Resharder {
     return causes;
   }
 
-  /// A feed is where it is given, and is moved to the input's annotated place.
+  /// Places a feed on the devices to which it is fed, then moves it to the input's annotated devices.
   void feed(NodeId id) {
     const Node node = program_.nodes[id];
     to_.place(node.outputs[0], node.where, fed_layout(program_, node));
@@ -216,7 +216,7 @@ class Resharder {
     convert_once(id, node.outputs[0]);
   }
 
-  /// A variable is where it is annotated.
+  /// Places a variable on its annotated devices, in its annotated or chosen layout.
   void variable(NodeId id) {
     const Node node = program_.nodes[id];
     const Layout wanted = annotated_layouts(program_, node, program_.where(node))[0];
@@ -314,7 +314,7 @@ class Resharder {
     to_.emit(id);
   }
 
-  /// Parameters get the layouts of the owner's inputs; partial values are reduced first.
+  /// Gives the parameters the layouts of the owner's inputs. Partial inputs are reduced first.
   void bind_parameters(NodeId owner, RegionId region_id) {
     const std::vector<PValueId> parameters = program_.regions[region_id].parameters;
     for (std::size_t i = 0; i < parameters.size(); ++i) {

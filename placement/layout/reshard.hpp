@@ -1,6 +1,6 @@
 // reshard: gives every value its layout, and inserts the nodes that bring values to the devices and layouts where they
-// are used (Converter has the cases). After this pass the inputs of a node are where it needs them; a replicated value
-// of a mesh may be read by one device of that mesh.
+// are used (Converter has the cases). After this pass, the inputs of a node are on the devices and in the layouts that
+// it needs. One device of a mesh may read a replicated value of that mesh.
 //
 // Example (abridged):
 //
@@ -21,7 +21,7 @@
 
 namespace ferry {
 
-/// Error(plan) names an op that cannot be laid out as annotated.
+/// Throws Error(plan), which names the op, if an op cannot have its annotated layouts.
 void reshard(Program& program);
 
 }  // namespace ferry

@@ -18,10 +18,11 @@ using Kind = AxisLayout::Kind;
 /// A way along one axis, with the cause of its choice.
 struct Choice {
   AxisWay way;
-  std::uint32_t asked = kNone;  ///< as in Strategy
+  std::uint32_t asked = kNone;  ///< as Strategy::asked
 };
 
-/// What a message among tasks that are to be apart costs: more than all else.
+/// The extra cost of converting an input if Program::apart, because asynchronous workers exchange as little as
+/// possible. It exceeds all other costs.
 constexpr std::int64_t kApart = 1'000'000'000'000'000;
 
 class Chooser {
@@ -48,7 +49,7 @@ class Chooser {
   }
 
  private:
-  /// An annotation asks for partial sums that the op cannot make.
+  /// Throws an error: an annotation asks for partial sums that the op cannot make.
   [[noreturn]] void fail() const {
     std::vector<std::string> asked, inputs;
     for (const Layout& layout : wanted_) asked.push_back(str(layout));
@@ -58,7 +59,7 @@ class Chooser {
         .hint("partial sums come from a sum over a dim that is split: annotate another layout, or lay the inputs so");
   }
 
-  /// The candidates for an axis; at a tie the first wins. Without a cause, an op is only replicated.
+  /// The candidates for an axis; at a tie the first wins. A candidate needs a cause, except the replicated way.
   std::vector<Choice> choices(std::size_t axis) const {
     std::vector<Choice> found;
     for (AxisWay& way : ways_.along(axis)) {
@@ -74,8 +75,8 @@ class Chooser {
     return std::ranges::all_of(way.inputs, is_whole) && std::ranges::all_of(way.outputs, is_whole);
   }
 
-  /// The first input, or else an output, that already has the way's layout. Partial sums pass through only where all
-  /// inputs have theirs.
+  /// The first input that already has the way's layout, or kOutput if only a wanted output has it; else kNone. Partial
+  /// sums pass through only if all inputs that are partial in the way already are.
   std::uint32_t asking(std::size_t axis, const AxisWay& way) const {
     std::uint32_t asked = kNone;
     for (std::uint32_t i = 0; i < node_.inputs; ++i) {
@@ -107,7 +108,7 @@ class Chooser {
     }
   }
 
-  /// Whether two axes split a letter whose sizes differ (IndexSpace::divisor).
+  /// Whether two axes split the same letter, and the sizes of its dims differ (IndexSpace::divisor).
   bool splits_regrouped_twice() const {
     return std::ranges::any_of(letters_, [&](int l) { return l >= 0 && std::ranges::count(letters_, l) > 1; });
   }
@@ -134,8 +135,8 @@ class Chooser {
     matches_ = matches;
   }
 
-  /// The time that the kernel takes on one task, by the slower of arithmetic and memory. Layouts decide in which order
-  /// sums are folded, so they are chosen alike for all kinds of devices.
+  /// The time of the kernel on one task, by the slower of arithmetic and memory. It is a CPU's time for all kinds of
+  /// devices: layouts determine the order of summation, so their choice must not depend on the kind of device.
   std::int64_t computing() const {
     double parts = 1;
     for (std::size_t axis = 0; axis < parallel_.size(); ++axis)

@@ -75,8 +75,9 @@ AxisWay Ways::replicated_way() const {
   return {std::vector<AxisLayout>(node_.inputs), std::vector<AxisLayout>(node_.outputs.count)};
 }
 
-/// Partial sums pass through. Not where the op also reads a whole value, such as a square does: then the sum is known,
-/// so that nothing is saved, and an infinity in it would meet parts that are 0 or have the other sign.
+/// The way in which partial sums pass through the op. There is none if the op also reads the same value in an input in
+/// which it is not linear, as in x * x. Then the whole sum is needed anyway, so nothing is saved. An infinity in the
+/// sum would also meet parts that are 0 or have the other sign.
 std::optional<AxisWay> Ways::linear_way() const {
   if (node_.def->linear == 0) return std::nullopt;
   AxisWay way = replicated_way();
@@ -111,7 +112,8 @@ std::optional<AxisWay> Ways::split_way(std::size_t axis, int letter) const {
   return way;
 }
 
-/// A window is split along a dim that it cuts: each task gets the rows that it reads and others have.
+/// The way in which a window is split along a dim that it cuts. Each task gets the rows that it reads and that other
+/// tasks have.
 std::optional<AxisWay> Ways::window_way(int dim) const {
   if (!window_->cuts(static_cast<std::size_t>(dim), input_type(0).shape[dim].size())) return std::nullopt;
   AxisWay way = replicated_way();
@@ -120,7 +122,8 @@ std::optional<AxisWay> Ways::window_way(int dim) const {
   return way;
 }
 
-/// A dim along which windows slide is split: each task gets the rows that its windows read and others have.
+/// The way in which a dim is split along which windows slide. Each task gets the rows that its windows read and that
+/// other tasks have.
 std::optional<AxisWay> Ways::sliding_way(std::uint32_t number) const {
   const SlidingDim& slides = slides_[number];
   if (slides.output < 0 && node_.def->reduce == Reduce::none) return std::nullopt;
@@ -140,7 +143,7 @@ AxisLayout Ways::output_layout(int letter, std::size_t output) const {
   return partial(node_.def->reduce);
 }
 
-/// Whether the op is linear in the input, together with others. An op of more than 32 inputs is linear in all or none.
+/// Whether the op is linear in the input, together with other inputs. Inputs from number 31 on share one bit.
 bool Ways::is_linear_in(std::uint32_t input) const {
   return (node_.def->linear_in(input_type(input).dtype) >> std::min(input, 31U) & 1U) != 0;
 }
@@ -176,7 +179,7 @@ std::optional<std::int64_t> Ways::sliding_halos(const Way& way, const std::vecto
     seen[number] = true;
     for (const SlidingDim::Input& input : slides_[number].inputs) {
       const auto i = static_cast<std::size_t>(input.input);
-      if (given[i][axis] == replicated()) continue;  // all rows are there
+      if (given[i][axis] == replicated()) continue;  // each task has all rows
       const Type& type = input_type(i);
       const std::int64_t rows = most_rows_got({type.shape[input.dim].size(), where_.axes[axis], {input.reads}});
       cost += message_cost(program_, where_, axis, row_bytes(type, way.inputs[i], where_, axis, rows));
@@ -196,7 +199,7 @@ OpWork Ways::work(const Way& way, double parts) const {
   return work;
 }
 
-/// The same from the types of the parts. That takes longer, since it makes types for each way.
+/// The same as work(), from the types of the parts. This takes longer, because it makes types for each way.
 OpWork Ways::work_of_types(const Way& way) const {
   OpParts parts;
   std::vector<Type> outputs;

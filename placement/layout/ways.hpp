@@ -1,4 +1,5 @@
-// Ways: the layouts that an op may have on a mesh by its index notation, its window and the dims along which it slides.
+// Ways: the layouts that an op may have on a mesh by its index notation, its window and the dims along which it slides
+// windows.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ namespace ferry {
 /// One way to lay out an op along one axis of its mesh.
 struct AxisWay {
   std::vector<AxisLayout> inputs, outputs;
-  bool parallel = false;         ///< each task computes its part
+  bool parallel = false;         ///< whether each task computes only its part
   int letter = -1;               ///< the letter that is split, if its sizes differ (IndexSpace::divisor); -1: none
   std::uint32_t slides = kNone;  ///< the number in sliding_dims() of the dim that is split; kNone: none
 };
@@ -25,16 +26,17 @@ class Ways {
  public:
   Ways(const Program& program, const Node& node);
 
-  /// The ways along one axis: partial sums pass through, then each letter, each dim of a window, each dim along which
-  /// the op slides, and last the way that replicates all values. An axis of one task has that way alone.
+  /// The ways along one axis, in this order: partial sums pass through; each letter is split; each dim of a window is
+  /// split; each dim along which the op slides windows is split; all values are replicated. An axis with one task has
+  /// only the last way.
   [[nodiscard]] std::vector<AxisWay> along(std::size_t axis) const;
 
-  /// The ways along all axes, each once. Two axes do not split the same letter whose sizes differ.
+  /// The ways along all axes, each once. Two axes do not split the same letter if its sizes differ.
   [[nodiscard]] std::vector<Way> combined() const;
 
-  /// The time in picoseconds of the messages that bring rows of other tasks for windows; none if the way is not
-  /// possible, because two axes split one dim that is read through windows. `given` are the layouts that the inputs
-  /// have before the op; an input that is whole there needs no rows.
+  /// The time in picoseconds of the messages that bring rows of other tasks for windows. Nothing if the way is not
+  /// possible, because two axes split the same dim that is read through windows. `given` are the layouts that the
+  /// inputs have before the op. An input that is replicated there needs no rows.
   [[nodiscard]] std::optional<std::int64_t> halo_cost(const Way& way, const std::vector<Layout>& given) const;
 
   /// The work of a task in this way; `parts` is the number of tasks that share the points of the index space.

@@ -57,7 +57,7 @@ WindowReader::SlidCuts WindowReader::slid_cuts(const Node& node, const std::vect
 
 void WindowReader::read_rows(NodeId id, const SlidCuts& cuts, const std::vector<NodeId>& causes) {
   const auto operand = [&](std::size_t i) -> PValueId& { return program_.inputs(program_.nodes[id])[i]; };
-  for (std::size_t i = 0; i < cuts.size(); ++i)  // all travel before one is waited for
+  for (std::size_t i = 0; i < cuts.size(); ++i)  // all halos are sent before a task waits for one
     if (!cuts[i].empty()) static_cast<void>(rows_brought(id, operand(i), cuts[i][0], causes));
   for (std::size_t i = 0; i < cuts.size(); ++i)
     for (const SlidCut& one : cuts[i]) {

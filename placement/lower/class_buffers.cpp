@@ -124,7 +124,7 @@ const std::vector<std::uint32_t>* ClassBuffers::cut(std::uint32_t buffer, const 
   Chunks chunks{elements, {}};
   std::uint64_t begin = whole.offset;
   for (const std::int64_t count : elements) {
-    const std::uint32_t chunk = like(root, count);  // with the name that copies of it have, too
+    const std::uint32_t chunk = like(root, count);  // with the name of the whole, as its copies also have
     plan_.buffers[chunk].view_of = root;
     plan_.buffers[chunk].offset = begin;
     begin += plan_.buffers[chunk].bytes;

@@ -1,4 +1,4 @@
-// ClassBuffers: the buffers of one plan class, and which value of the program each holds.
+// ClassBuffers: the buffers of one plan class, and the values of the program that they hold.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace ferry {
 
-/// Adds the buffers that one task's class needs to `plan`, with the sizes of what the task holds. Offsets are found
-/// later (class/plan_memory.hpp). Not thread-safe. The arguments of its constructor must outlive it.
+/// Adds the buffers that one task's class needs to `plan`, with the sizes of the task's parts. Offsets are set later
+/// (class/plan_memory.hpp). Not thread-safe. The arguments of its constructor must outlive it.
 class ClassBuffers {
  public:
   /// `wheres`: the device sets that the task is in.
@@ -28,39 +28,40 @@ class ClassBuffers {
   /// Whether the value has a buffer already.
   [[nodiscard]] bool known(PValueId value) const { return buffer_of_[value] != kNone; }
 
-  /// A new buffer for the value, where it is placed: on the host if it is bounded.
+  /// Adds a buffer for the value on the value's device, or on the host if the value is bounded.
   std::uint32_t define(PValueId value);
-  /// A new buffer for the value, in the host's memory unless it is a part of a joined one.
+  /// Adds a buffer for the value in the host's memory, unless it is a part of a joined buffer.
   std::uint32_t define_on_host(PValueId value);
-  /// Buffers of these values, of one dtype and device set, will be parts of one, side by side in this order. They are
-  /// not defined yet. Nothing to do when they have been joined before, then in the same order.
+  /// Makes the future buffers of these values parts of one buffer, side by side in this order. The values have the same
+  /// dtype and device set, and no buffers yet. Does nothing if they are already joined; they must be in the same order
+  /// then.
   void join(std::span<const PValueId> values, std::uint32_t name);
-  /// Says that the value is in `buffer`.
+  /// Makes `buffer` the value's buffer.
   void alias(PValueId value, std::uint32_t buffer) { buffer_of_[value] = buffer; }
   /// Adds a buffer for the value that has the bytes of `of` under the value's own shape.
   std::uint32_t view(PValueId value, std::uint32_t of);
-  /// Whether place_in() can make it a part: it is no view, not bounded, not empty, and all views of it have all of its
-  /// bytes and its dtype.
+  /// Whether place_in() can make the buffer a part: it is not a view, not bounded, not empty, and all its views have
+  /// all of its bytes and its dtype.
   [[nodiscard]] bool may_be_part(std::uint32_t buffer) const;
   /// Makes `part` (see may_be_part()) and its views a part of `whole`, from byte `offset` on.
   void place_in(std::uint32_t part, std::uint32_t whole, std::uint64_t offset);
-  /// Vectors with the given numbers of elements, side by side, that make up the buffer; made once. Null where the
-  /// buffer is a part of another, or has other parts.
+  /// Cuts the buffer into vectors with the given numbers of elements, side by side. They are made once. Null if the
+  /// buffer is a part of another buffer, or has other parts.
   [[nodiscard]] const std::vector<std::uint32_t>* cut(std::uint32_t buffer, const std::vector<std::int64_t>& elements);
-  /// Adds a buffer like `other` that has bytes of its own in the step's arena.
+  /// Adds a buffer like `other`, with its own bytes in the step's arena.
   std::uint32_t copy_of(std::uint32_t other);
-  /// The same, in the host's memory; `other` itself if it is there.
+  /// The same in the host's memory; returns `other` itself if it is already there.
   std::uint32_t on_host(std::uint32_t other);
-  /// `elements` of the dtype and on the device of `other`.
+  /// Adds a vector of `elements` elements, with the dtype and on the device of `other`.
   std::uint32_t like(std::uint32_t other, std::int64_t elements);
   /// Adds a buffer without bytes, for an input that is used only for the sizes of the whole value.
   std::uint32_t sizes_only(PValueId value, WhereId where);
   std::uint32_t scratch_on_host(std::int64_t bytes);
   std::uint32_t scratch_on_gpu(std::uint32_t index, std::int64_t bytes);
-  /// On the device of the buffer `of`.
+  /// Adds scratch on the device of the buffer `of`.
   std::uint32_t scratch_with(std::uint32_t of, std::int64_t bytes);
 
-  /// The type that kernels see in a buffer: of the task's part, dim 0 with its bound.
+  /// The type that kernels see in a buffer: the type of the task's part; a bounded dim 0 has its bound.
   [[nodiscard]] Type type_of(std::uint32_t buffer) const;
   [[nodiscard]] std::uint32_t name_of(PValueId value);
 
@@ -100,14 +101,14 @@ class ClassBuffers {
   std::int32_t task_;
   PlanClass& plan_;
   std::vector<std::uint32_t> buffer_of_;                          // of each value; kNone: none
-  std::vector<bool> on_where_;                                    // of each device set: this task is in it
+  std::vector<bool> on_where_;                                    // by device set: whether this task is in it
   std::vector<std::uint32_t> device_of_;                          // of each device set
-  std::unordered_map<std::uint32_t, std::uint32_t> grouping_of_;  // of each grouping of the program: the plan's
+  std::unordered_map<std::uint32_t, std::uint32_t> grouping_of_;  // by grouping of the program: its number in the plan
   std::unordered_map<const Dim*, LocalSizes> sizes_of_;           // of whole values, by address of their shape's dims
   std::vector<Joined> joined_;
   std::unordered_map<PValueId, Place> place_of_;                         // of joined values
-  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> views_;  // by buffer that is no view: its views
-  std::unordered_map<std::uint32_t, Chunks> chunks_;                     // the same
+  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> views_;  // by buffer that is not a view: its views
+  std::unordered_map<std::uint32_t, Chunks> chunks_;                     // by buffer that is not a view: its chunks
 };
 
 }  // namespace ferry
