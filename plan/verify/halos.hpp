@@ -1,5 +1,5 @@
-// Rows of a dim that is split over the members of a group, as the verifier counts them: which a member has and which it
-// reads. Written apart from graph/types/halo.hpp, so that a mistake there cannot hide itself here.
+// The rows of a split dim, as the verifier counts them: the rows that each member of a group has, and the rows that it
+// reads. The code is separate from graph/types/halo.hpp, so that the verifier does not share a mistake there.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace ferry::verifier {
 
-/// Rows [begin, end); none if end <= begin.
+/// Rows [begin, end); empty if end <= begin.
 struct Rows {
   std::int64_t begin = 0, end = 0;
   [[nodiscard]] std::int64_t count() const { return std::max<std::int64_t>(end - begin, 0); }
@@ -19,7 +19,7 @@ struct Rows {
   }
 };
 
-/// The rows of a dim of `whole` that member `place` of `places` has: the first ones may have one more.
+/// The rows that member `place` of `places` has, of a dim of `whole` rows. The first members may have one more row.
 [[nodiscard]] inline Rows rows_had(std::int64_t whole, std::int64_t places, std::int64_t place) {
   const std::int64_t longer = std::min(place, whole % places);
   const std::int64_t begin = place * (whole / places) + longer;
@@ -32,7 +32,7 @@ struct Rows {
   return {up(from), up(to)};
 }
 
-/// The rows between the first and the last that are there and that the member's part of a value reads.
+/// The rows that a member reads to make its part of a value: all from the first to the last one, cut to [0, whole).
 [[nodiscard]] inline Rows rows_read(const Reads& reads, std::int64_t whole, std::int64_t places, std::int64_t place) {
   Rows part = rows_had(reads.size, places, place);
   if (part.count() == 0) return {};
@@ -44,14 +44,15 @@ struct Rows {
       {0, whole});
 }
 
-/// What the window says of the rows that are read of a dim; null if it has parts of the dim.
+/// The rows along `dim` that the task reads, if the buffer holds exactly these rows; null if it holds the task's part
+/// of the dim.
 [[nodiscard]] inline const Reads* rows_along(const Window& window, std::size_t dim) {
   for (const RowsRead& rows : window.rows)
     if (rows.dim == dim) return &rows.reads;
   return nullptr;
 }
 
-/// The rows of a halo's dim that the member reads; others have some of them.
+/// The rows of a halo's dim that the member reads. Other members own some of them.
 [[nodiscard]] inline Rows rows_read(const Window& halo, std::int64_t places, std::int64_t place) {
   Rows all;
   for (const Reads& reads : halo.reads) {
@@ -62,14 +63,14 @@ struct Rows {
   return all;
 }
 
-/// How many rows `owner` gives to `reader`.
+/// The number of rows that `owner` sends to `reader`.
 [[nodiscard]] inline std::int64_t rows_given(const Window& halo, std::int64_t places, std::int64_t owner,
                                              std::int64_t reader) {
   if (owner == reader) return 0;
   return rows_had(halo.sizes[halo.halo_dim], places, owner).in(rows_read(halo, places, reader)).count();
 }
 
-/// The rows that the buffer of a member has.
+/// The number of rows in a member's buffer: the rows that it sends (Has::given), or the rows that it receives.
 [[nodiscard]] inline std::int64_t rows_of(const Window& halo, std::int64_t places, std::int64_t place) {
   std::int64_t rows = 0;
   for (std::int64_t other = 0; other < places; ++other)
@@ -78,7 +79,7 @@ struct Rows {
   return rows;
 }
 
-/// Whether the reads of a dim are of steps above 0, and none of their places overflows.
+/// Whether all steps of the reads are above 0, and no position overflows.
 [[nodiscard]] inline bool reads_are_legal(const Reads& reads) {
   constexpr std::int64_t kMost = std::int64_t{1} << 60;
   const Covering& windows = reads.windows;

@@ -1,6 +1,6 @@
-// Memory: walks each class's instructions once, with a map that says which buffer's bytes lie where. What a loop's body
-// or a whole step leaves behind is found before as its effects; the walk starts from these, so that it holds for every
-// iteration.
+// Memory: walks the instructions of each class once, with a map from ranges of bytes to the buffers that own them.
+// Before the walk, the check computes the effects of each loop body and of a whole step. The walk starts from these
+// effects, so that it holds for every iteration and every step.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -13,17 +13,17 @@
 namespace ferry::verifier {
 namespace {
 
-/// Bytes [begin, end) of an arena: two arenas for each device.
+/// Bytes [begin, end) of an arena. Each device has two arenas: for the step, and for the state.
 struct Span {
   std::size_t arena = 0;
   std::uint64_t begin = 0, end = 0;
 };
 
-/// By arena: the buffer that owns these bytes; no range: no owner.
+/// By arena: the buffer that owns each range of bytes. Bytes in no range have no owner.
 using Contents = std::vector<Ranges<std::uint32_t>>;
 
-/// What running a region does to some bytes: they become `owner`'s (kNone: nobody's). With `maybe` the region may not
-/// run, or may not write them: then they stay `owner`'s if they were, and are nobody's otherwise.
+/// The effect of a region on some bytes: they belong to `owner` after it (kNone: to no buffer). With `maybe` the region
+/// may not run, or may not write them. They then belong to `owner` only if they did before, else to no buffer.
 struct Effect {
   std::uint32_t owner = kNone;
   bool maybe = false;
@@ -33,13 +33,13 @@ using Effects = std::vector<Ranges<Effect>>;
 
 constexpr Effect kLost{};
 
-/// The effect of `before` (null: none) followed by `after`.
+/// The effect of `before` (null: no effect) followed by `after`.
 Effect after(const Effect* before, const Effect& after) {
   if (!after.maybe || before == nullptr) return after;
   return before->owner == after.owner ? *before : kLost;
 }
 
-/// The effect if one of two happens (null: none).
+/// The effect if one of the two happens (null: no effect).
 Effect either(const Effect* a, const Effect* b) {
   if (a == nullptr || b == nullptr) return {(a == nullptr ? b : a)->owner, true};
   return a->owner == b->owner ? Effect{a->owner, a->maybe || b->maybe} : kLost;
@@ -116,7 +116,7 @@ class Saved {
   std::vector<std::vector<Piece>> pieces_;
 };
 
-/// One buffer of a message that is under way, or of a stencil that has begun.
+/// One buffer of a message in flight, or of a stencil that has begun.
 struct InUse {
   enum class By : std::uint8_t { channel, collective, stencil };
   By by = By::channel;
@@ -127,7 +127,7 @@ struct InUse {
   }
 };
 
-/// Counts the messages under way that use each byte.
+/// Counts, for each byte, the messages in flight and the begun stencils that use it.
 class BytesInUse {
  public:
   explicit BytesInUse(std::size_t arenas) : counts_(arenas) {}
@@ -137,7 +137,7 @@ class BytesInUse {
   void end(const InUse& use, const Span& span) {
     if (uses_.erase(use) > 0) add(span, -1);
   }
-  /// Whether any message uses a byte of the span.
+  /// Whether any message or stencil uses a byte of the span.
   [[nodiscard]] bool uses(const Span& span) const {
     bool found = false;
     counts_[span.arena].visit(span.begin, span.end,
@@ -178,7 +178,7 @@ class ClassMemory {
     Contents memory(arenas_);
     for (const PlanVariable& variable : class_.variables) write(memory, variable.buffer);
     walk(memory, 0);
-    affect(memory, perhaps(effects_[1]));  // so that the walk stands for the first step and for any later one
+    affect(memory, perhaps(effects_[1]));  // so that the second walk holds for the first step and for any later one
     walk(memory, 1);
     for (const PlanVariable& variable : class_.variables)
       if (!holds(memory, variable.buffer)) reject(name(variable.buffer) + ", a variable, is overwritten in a step");
@@ -205,7 +205,7 @@ class ClassMemory {
              " bytes");
   }
 
-  /// Arenas end where their last buffer does: so the plan asks for no more memory than it uses.
+  /// Checks that each arena ends where its last buffer ends, so that the plan asks for no more memory than it uses.
   void check_arenas() const {
     std::vector<std::array<std::uint64_t, 2>> ends(class_.devices.size());
     for (const Buffer& b : class_.buffers) {
@@ -246,7 +246,7 @@ class ClassMemory {
     });
   }
 
-  /// The place of a buffer. The last arena has the slots and is empty at the start of each tile region.
+  /// The bytes of a buffer. The last arena holds the slots of tile regions and is empty at the start of each region.
   [[nodiscard]] Span span(std::uint32_t id) const {
     const Buffer& b = class_.buffers[id];
     if (b.space == Buffer::Space::tile) return {arenas_ - 1, b.offset, b.offset + slot_bytes_[id]};
@@ -286,7 +286,7 @@ class ClassMemory {
     if (i.scratch != kNone) f(i.scratch);
     each(i.outputs, [&](std::uint32_t id, std::uint32_t) { f(id); });
   }
-  /// Calls f(buffer, is written) for the buffers that a message uses while it is under way.
+  /// Calls f(buffer, is written) for the buffers that a message uses while it is in flight.
   template <class F>
   void each_in_use(const Instruction& i, F f) const {
     each(i.inputs, [&](std::uint32_t id, std::uint32_t) { f(id, false); });
@@ -303,7 +303,7 @@ class ClassMemory {
         append(effects_[region], effects_of(i));
         return;
       }
-      if (i.what == Opcode::stencil_begin) return;  // its outputs are there when the stencil is done
+      if (i.what == Opcode::stencil_begin) return;  // its outputs are complete only after the stencil
       if (i.what == Opcode::tiles || i.what == Opcode::stencil) find_effects(i.region());
       each_written(i, [&](std::uint32_t id) {
         if (!has_bytes(id) || class_.buffers[id].space == Buffer::Space::tile) return;
@@ -319,7 +319,7 @@ class ClassMemory {
     append(all, perhaps(round_of(i)));
     return all;
   }
-  /// The effects of one round of a loop: the body, then the condition. More rounds change nothing more.
+  /// The effects of one iteration of a loop: the body, then the condition. More iterations have no other effects.
   [[nodiscard]] Effects round_of(const Instruction& i) const {
     Effects round = effects_[i.other_region()];
     append(round, effects_[i.region()]);
@@ -384,7 +384,7 @@ class ClassMemory {
     return i.what == Opcode::send_wait || i.what == Opcode::receive_wait || i.what == Opcode::collective_wait;
   }
 
-  /// Frees the message's buffers; its contents must be there.
+  /// Ends the uses of the message's buffers. The buffers into which it was received must hold their contents.
   void end_message(const Contents& memory, const Instruction& i) {
     each_in_use(i, [&](std::uint32_t id, bool written) {
       (written ? receiving_ : sending_).end({by(i), i.target, id}, span(id));
@@ -393,7 +393,7 @@ class ClassMemory {
     read(memory, i.outputs, i);
   }
 
-  /// Until its stencil, nothing writes its inputs and nothing touches its outputs.
+  /// From here to the stencil, nothing may write its inputs and nothing may touch its outputs.
   void begin_stencil(const Contents& memory, const Instruction& i) {
     read(memory, i.inputs, i);
     check_under_way(i);
@@ -407,8 +407,8 @@ class ClassMemory {
     });
   }
 
-  /// Walks the kernels one after another. Tile by tile they do the same, since elements depend only on those at the
-  /// same place or in the same row (check_tiles).
+  /// Walks the kernels one after another. Tile by tile they have the same effect, since elements depend only on
+  /// elements at the same place or in the same row (check_tiles).
   void tiles(Contents& memory, const Instruction& i) {
     memory.back() = {};
     read(memory, i.inputs, i);
@@ -424,13 +424,15 @@ class ClassMemory {
       return plan_.schedules[plan_.collectives[i.collective()].schedule].in_place;
     return i.what == Opcode::kernel;
   }
-  /// Whether the collective that is waited for writes its output over its input, which is then not there to be read.
+  /// Whether the collective that `wait` waits for writes its output over its input. The input can then not be read any
+  /// more.
   [[nodiscard]] bool is_taken(const Instruction& wait) const {
     return wait.inputs.count == 1 && wait.outputs.count == 1 && may_lie_over(wait, 0, 0) &&
            overlap(class_.inputs(wait)[0], class_.outputs(wait)[0]);
   }
 
-  /// Outputs lie over inputs only where that is allowed, and never over each other or the scratch buffer.
+  /// Checks that outputs overlap inputs only where the instruction may do so, and never each other or the scratch
+  /// buffer.
   void check_sharing(const Instruction& i) const {
     each(i.outputs, [&](std::uint32_t out, std::uint32_t o) {
       each(i.inputs, [&](std::uint32_t in, std::uint32_t k) {
@@ -450,7 +452,7 @@ class ClassMemory {
     });
   }
 
-  /// Nothing touches a buffer that a message is being received into; nothing writes one that is being sent.
+  /// Checks that nothing touches a buffer while a message is received into it, or writes a buffer while it is sent.
   void check_under_way(const Instruction& i) const {
     check_arrived(i);
     each_written(i, [&](std::uint32_t id) {
@@ -481,7 +483,7 @@ class ClassMemory {
     return verifier::described(plan_, "channel", use.number, channel.name, channel.line);
   }
 
-  /// Something in the loop must change its condition, else it would never end or never begin.
+  /// Checks that the loop changes its condition; else the loop would never end or never begin.
   void check_changes(const Instruction& loop) const {
     bool changes = false;
     const Span at = span(class_.inputs(loop)[0]);
@@ -503,7 +505,7 @@ class ClassMemory {
     left.restore(memory);
     read(memory, i.outputs, i);
   }
-  /// The effects of a round on the next one's condition: the condition, then the body.
+  /// The effects of one iteration on the condition of the next one: the condition, then the body.
   [[nodiscard]] Effects entering(const Instruction& i) const {
     Effects all = effects_[i.region()];
     append(all, effects_[i.other_region()]);

@@ -13,7 +13,7 @@ std::uint64_t message_bytes(const Buffer& buffer) {
   return buffer.bytes + (buffer.bounded ? kExtentBytes : 0);
 }
 
-/// Where an instruction of a channel is, and its buffer.
+/// The position of a channel's instruction, and the buffer of the instruction.
 struct ChannelEnd {
   std::uint32_t site = 0;
   std::uint32_t index = 0;  ///< in the class's list
@@ -104,7 +104,7 @@ class Sizes {
   void find_staging() {
     staged_.assign(static_cast<std::size_t>(s_.members), false);
     if (s_.via == Via::put || s_.via == Via::get)
-      return;  // contributions are put elsewhere, or read in their own place
+      return;  // members put contributions into other memory, or read them in place
     for (const ScheduleStep& step : s_.steps) {
       const bool names = step.slot != ScheduleStep::kOfPeer || step.source != ScheduleStep::kOfPeer;
       if (all_staged_ || (!names && step.kind != ScheduleStep::Kind::receive_slot)) continue;
@@ -185,7 +185,8 @@ class Messages {
     return {site, index, plan_class().operands[range[0]]};
   }
 
-  /// The entry of the instruction's channel. The class must consist of the channel's sender or receiver alone.
+  /// The entry of the instruction's channel. Rejects the plan unless the class has only one task: the channel's sender
+  /// (or receiver).
   Ends& ends(const Instruction& i, bool sender) {
     const Channel& channel = plan_.channels[i.channel()];
     const std::int32_t task = sender ? channel.from : channel.to;
@@ -222,8 +223,9 @@ class Messages {
     if (channel.put) check_put(what, channel, e.sends[0]);
   }
 
-  /// A kernel that puts its output may not write it here: it runs before the send, on its strand and as often, and
-  /// nobody else looks for its output.
+  /// Checks a channel with `put`: a kernel may write its output into the receiver's memory instead of this buffer. So
+  /// the kernel must come before the send, on the same strand and in the same region, and nothing else may use the
+  /// buffer.
   void check_put(const std::string& what, const Channel& channel, const ChannelEnd& send) const {
     if (!tasks_share_memory(plan_, channel.from, channel.to))
       reject(what + ": it is put, and the tasks share no memory");
@@ -236,7 +238,7 @@ class Messages {
                        maker->second.strand == sends.strand;
     if (buffer.space != Buffer::Space::step || buffer.bounded || buffer.view_of != kNone || !makes)
       reject(what + ": it is put, and no kernel makes it for this message alone");
-    constexpr std::uint32_t kWithSend = 3, kWithTiles = 4;  // in a tile region, the `tiles` instruction names it, too
+    constexpr std::uint32_t kWithSend = 3, kWithTiles = 4;  // uses of the buffer; in a tile region `tiles` is one
     if (all.touches[send.buffer] != (maker->second.in_tiles ? kWithTiles : kWithSend))
       reject(what + ": it is put, and others touch it");
     if (!all.putting.insert(maker->second.owner).second) reject(what + ": an instruction puts two values");
@@ -312,7 +314,8 @@ class Messages {
              std::string(name_of(buffer.dtype)) + ", the schedule wants " + std::to_string(wanted));
   }
 
-  /// All tasks of the groups start the collective once, in the same site, with the buffers that the schedule needs.
+  /// Checks that all tasks of the groups start the collective once, in the same site, with the buffers that the
+  /// schedule needs.
   void check_meeting(std::uint32_t number) const {
     const Collective& collective = plan_.collectives[number];
     const std::string what = described(plan_, number);
@@ -338,7 +341,8 @@ class Messages {
     const Instruction* instruction = nullptr;
   };
 
-  /// Each class that starts the collective waits for it once, later in the same region and for the same buffers.
+  /// Checks that each class that starts the collective waits for it once, later in the same region, with the same
+  /// buffers.
   void check_waits(const std::string& what, std::uint32_t number) const {
     const std::vector<Arrival>& starts = met_[number];
     const std::vector<Arrival>& waits = waited_[number];  // both in the order of the classes
@@ -391,7 +395,8 @@ class Messages {
       reject(describe(plan_, i) + ": its staging slots need " + std::to_string(needs.staging) + " bytes");
   }
 
-  /// An input that others read (Via::get) is in the step's arena, which they can read, or has room for a copy there.
+  /// Checks an input that other members read (Via::get). It must be in the step's arena, which they can read, or the
+  /// instruction must have scratch memory there for a copy.
   void check_reached(const PlanClass& c, const Instruction& i) const {
     if (i.inputs.count == 0) return;
     const Buffer& input = c.buffers[c.inputs(i)[0]];

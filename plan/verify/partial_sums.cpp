@@ -1,6 +1,6 @@
-// Partial sums: where a kernel reduces a dim that is split, each task has only its part's sum (or maximum). Until a
-// collective combines these, the value may go through such ops only as give a partial sum of the right result. The plan
-// does not record which values are partial: this check finds it out from the kernels and collectives.
+// Partial sums: if a kernel reduces a split dim, each task has only the sum (or maximum) of its part. Until a
+// collective combines the partial sums, the value may only go through ops that turn it into a partial sum of the right
+// result. The plan does not record which values are partial: this check derives it from the kernels and collectives.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -20,7 +20,7 @@
 namespace ferry::verifier {
 namespace {
 
-/// A value must still be combined over the groups of this grouping.
+/// A reduction that a value still needs: a collective must combine it over the groups of this grouping.
 struct Owed {
   std::uint32_t grouping = 0;
   Reduce reduce = Reduce::none;
@@ -41,7 +41,7 @@ class PartialSums : ClassView {
         task_(tables.tasks_of[number][0]),
         owed_(class_.buffers.size()) {}
 
-  /// Returns how many kernels make partial sums of whole values.
+  /// Returns the number of outputs of kernels that begin a partial sum.
   std::size_t check() {
     for (const std::uint32_t region : {0U, 1U}) walk(region);
     for (const PlanVariable& variable : class_.variables)
@@ -74,7 +74,7 @@ class PartialSums : ClassView {
         return walk(i.region());
       case Opcode::loop:
       case Opcode::branch:
-        if (i.what == Opcode::loop) require_whole(i, i.outputs);  // what the loop begins with
+        if (i.what == Opcode::loop) require_whole(i, i.outputs);  // the initial values of the loop
         for (const std::uint32_t region : {i.region(), i.other_region()}) {
           walk(region);
           require_whole(i, i.inputs);
@@ -82,14 +82,15 @@ class PartialSums : ClassView {
         }
         return;
       default:
-        return;  // another instruction begins or ends their reads and writes
+        return;  // send, waits, stencil_begin: their partner has the reads and writes
     }
   }
 
   // ---- Buffers ----
 
   [[nodiscard]] std::uint32_t storage(std::uint32_t b) const { return storage_of(class_, b); }
-  /// The bytes of a buffer within what it is a part of: the values of a bucket may owe different things.
+  /// The bytes of a buffer within the buffer that it is a view of, such as a bucket. The values of a bucket may owe
+  /// different reductions.
   struct Bytes {
     std::uint32_t storage = 0;
     std::uint64_t begin = 0, end = 0;
@@ -120,7 +121,8 @@ class PartialSums : ClassView {
     each(i.outputs, [&](std::uint32_t b) { write(b, owed); });
   }
 
-  /// Output 0 gets what change() leaves of what input 0 owes, value by value where they are buckets.
+  /// Applies change() to the reductions that input 0 owes, and sets the result for output 0. For buckets it does so
+  /// value by value.
   template <class Change>
   void move(const Instruction& i, const Change& change) {
     if (i.outputs.count == 0) return;
@@ -161,8 +163,9 @@ class PartialSums : ClassView {
 
   [[nodiscard]] static bool unread(const OpDef& def, std::uint32_t k) { return k < 32 && (def.unread >> k & 1U) != 0; }
 
-  /// What placement adds moves elements, or adds up values that are alike, but for an extent, which is no element. A
-  /// window may also fill, with another number than 0.
+  /// The reductions that the outputs of an op of placement owe: all that its inputs owe, because the op moves elements
+  /// or adds up values of one kind. An extent owes nothing, because it is not an element. A window may also fill; if
+  /// its input owes something, it must fill with 0.
   [[nodiscard]] AllOwed moved(const Instruction& i, const OpDef& def) const {
     AllOwed owed;
     if (def.role == OpRole::extent_of) return owed;
@@ -180,7 +183,8 @@ class PartialSums : ClassView {
     return i.attrs == kNone ? kNoAttrs : plan_.attrs[i.attrs];
   }
 
-  /// What the inputs owe, the output owes, too: if the op is linear in just those inputs together.
+  /// The reductions that the output owes because inputs owe them. Rejects the plan unless the op is linear in exactly
+  /// these inputs together.
   [[nodiscard]] AllOwed passed(const Instruction& i, const OpDef& def) const {
     AllOwed owed;
     for (std::uint32_t k = 0; k < i.inputs.count; ++k) {
@@ -204,12 +208,12 @@ class PartialSums : ClassView {
     return owed;
   }
 
-  /// An op of more than 32 inputs is linear in all or none.
+  /// An op with more than 32 inputs is linear in all of them or in none.
   [[nodiscard]] static bool linear_in(const OpDef& def, DType dtype, std::uint32_t k) {
     return (def.linear_in(dtype) >> std::min(k, 31U) & 1U) != 0;
   }
 
-  /// What an output owes because the op reduces dims that are split.
+  /// The reductions that an output owes because the op reduces split dims.
   [[nodiscard]] AllOwed reduced(const Instruction& i, const OpDef& def, int output) const {
     const std::uint32_t count = inputs_of(i, def);
     std::vector<Type> types;
@@ -233,7 +237,7 @@ class PartialSums : ClassView {
     return owed;
   }
 
-  /// The inputs without the packed form of one of them.
+  /// The number of inputs by the op's definition. The instruction may have one more: the packed form of one of them.
   [[nodiscard]] static std::uint32_t inputs_of(const Instruction& i, const OpDef& def) {
     const std::string_view types = def.types.substr(0, def.types.find("->"));
     if (types.ends_with("...")) return i.inputs.count;
@@ -261,7 +265,7 @@ class PartialSums : ClassView {
     return owed;
   }
 
-  /// Whether all tasks of this task's group in one grouping are in its group in the other.
+  /// Whether all tasks of this task's group in `grouping` are also in its group in `other`.
   [[nodiscard]] bool within(std::uint32_t grouping, std::uint32_t other) const {
     const auto task = static_cast<std::size_t>(task_);
     const Place here = tables_.places[grouping][task], there = tables_.places[other][task];
@@ -293,7 +297,7 @@ class PartialSums : ClassView {
   const Tables& tables_;
   const OpSet& ops_;
   const std::int32_t task_;
-  std::vector<Ranges<AllOwed>> owed_;  // of each buffer that is no view
+  std::vector<Ranges<AllOwed>> owed_;  // of each buffer that is not a view
   std::size_t begun_ = 0;
 };
 

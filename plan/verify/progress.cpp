@@ -1,13 +1,14 @@
-// Progress, with nothing buffered. Every site (setup, step, each side of a loop or branch) is walked on its own, by one
-// walker for each class that has it. A send ends when its receive has started, a receive when its send has started; a
-// loop or branch with messages inside is a meeting of all classes that have it. The start of a collective counts as a
-// meeting, too. In a run, members do not wait for each other there. But a plan that ends even if they wait also ends if
-// they do not. And this way collectives come in the same order on all members.
+// Progress: proves that a plan cannot deadlock even if nothing is buffered. Every site (setup, step, each side of a
+// loop or branch) is walked on its own, with one walker for each class that has it. A send ends when its receive has
+// started, a receive when its send has started. A loop or branch with messages inside is a meeting of all classes that
+// have it. The start of a collective counts as a meeting, too. In a run, members do not wait for each other there. But
+// a plan that ends even if they wait also ends if they do not, and this way collectives come in the same order on all
+// members.
 //
-// One walk is enough. Messages start and end in one site (check_messages), so walks that end can be repeated and
-// nested: there is a run in which no class enters a site before all have left the one before. An instruction that can
-// run can still run when others have gone on, so if one run ends, all do: for any number of iterations and steps,
-// however far tasks are apart.
+// One walk of each site is enough. Each message starts and ends in one site (check_messages), so walks that end can be
+// repeated and nested: there is a run in which no class enters a site before all classes have left the previous site.
+// An instruction that can run now can still run after other classes have run more instructions. So if one run ends, all
+// runs end, for any number of iterations and steps, and however far apart the tasks are.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -61,7 +62,7 @@ class SiteWalk {
     return plan_.classes[walkers_[w].plan_class].instructions[walkers_[w].next];
   }
 
-  /// Runs the instruction if it can run now; true if it did.
+  /// Runs the instruction if it can run now. Returns whether it did.
   bool step(std::uint32_t w, const Instruction& i) {
     switch (i.what) {
       case Opcode::send:
@@ -77,7 +78,7 @@ class SiteWalk {
       case Opcode::receive_wait:
         return started_.sends[i.channel()];
       case Opcode::collective_wait:
-        return true;  // all have met where it started
+        return true;  // all members have met at its start
       case Opcode::collective:
         return meet(w, i);
       case Opcode::loop:
@@ -100,7 +101,7 @@ class SiteWalk {
     if (w != kNone) ready_.push_back(w);
   }
 
-  /// Arrives at a meeting; true if all have. The last to arrive moves all others past the meeting.
+  /// Arrives at a meeting. Returns true if all walkers have arrived. The last one moves all others past the meeting.
   bool meet(std::uint32_t w, const Instruction& i) {
     Meeting& meeting = meeting_of(w, i);
     if (std::find(meeting.arrived.begin(), meeting.arrived.end(), w) == meeting.arrived.end())
@@ -148,7 +149,7 @@ class SiteWalk {
     return std::nullopt;
   }
 
-  /// Follows who waits for whom from a blocked walker until a walker comes again, and rejects with that cycle.
+  /// Follows the chain of waits from a blocked walker until a walker repeats, and rejects the plan with this cycle.
   [[noreturn]] void report(std::uint32_t start) {
     std::vector<std::uint32_t> chain{start};
     for (;;) {
@@ -167,8 +168,8 @@ class SiteWalk {
     }
     const auto is_collective = [&](std::uint32_t w) { return current(w).what == Opcode::collective; };
     if (std::all_of(chain.begin(), chain.end(), is_collective)) reject_order(chain);
-    // In a run nobody waits at the start of a collective, so a cycle with one need not be a deadlock: but then messages
-    // come in no common order.
+    // In a run nobody waits at the start of a collective, so a cycle with such a start need not be a deadlock. But then
+    // the tasks have no common order of messages.
     const bool starts = std::any_of(chain.begin(), chain.end(), is_collective);
     std::string text =
         starts ? "the messages come in different orders on different tasks:" : "the plan would deadlock:";
@@ -178,7 +179,7 @@ class SiteWalk {
     reject(text);
   }
 
-  /// For a cycle of collectives only: each waits for a task that comes to another collective first.
+  /// For a cycle of collectives only: each task waits for a task that starts another collective first.
   [[noreturn]] void reject_order(const std::vector<std::uint32_t>& chain) {
     std::string text = "the collectives come in different orders on different tasks:";
     for (std::size_t k = 0; k < chain.size(); ++k) {

@@ -10,12 +10,11 @@
 
 namespace ferry::verifier {
 
-/// Disjoint ranges of bytes, each with a T. An operation takes time for the logarithm of their number, plus the ranges
-/// that it touches.
+/// Disjoint ranges of bytes, each with a T. An operation takes O(log n + m) time for n ranges, of which it touches m.
 template <class T>
 class Ranges {
  public:
-  /// Gives [begin, end) the value.
+  /// Sets the value of [begin, end).
   void assign(std::uint64_t begin, std::uint64_t end, const T& value) {
     erase(begin, end);
     if (begin < end) all_[begin] = {end, value};
@@ -53,7 +52,7 @@ class Ranges {
     for (const auto& [begin, range] : all_) f(begin, range.end, range.value);
   }
 
-  /// Sets [begin, end) piece by piece to what f(value or null) gives; std::nullopt makes a gap.
+  /// Sets each piece of [begin, end) to f(its value); f gets null for a gap, and returns std::nullopt to make a gap.
   template <class F>
   void change(std::uint64_t begin, std::uint64_t end, F f) {
     Ranges changed;

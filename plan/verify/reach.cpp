@@ -9,11 +9,11 @@ namespace {
 
 using Kind = ScheduleStep::Kind;
 
-/// The steps of a direct or one-shot sum; the steps of an all_reduce may work in place. Direct: the member that folds a
-/// part is the only one that reads that part, from all members, and the only one that writes it before they receive the
-/// result. One-shot: when a member folds, its input has left, or has been copied to the others. In all of them,
-/// messages sent before a member's first wait are received before the receiver's first wait, and so on. Folds come in
-/// the order of the members.
+/// The steps of a direct or one-shot sum, with which an all_reduce may work in place. Direct: only the member that
+/// folds a part reads it (from all members), and only this member writes it before the others receive the result.
+/// One-shot: when a member folds, its input has been sent, or has been copied to the others. In both, messages sent
+/// before a member's first wait are received before the receiver's first wait, and likewise for later waits. Folds are
+/// in the order of the members.
 std::vector<ScheduleStep> known_steps(const Schedule& s) {
   using steps::next;
   using steps::own;

@@ -1,11 +1,12 @@
-// Schedules, played with symbols instead of numbers. A place (a part of the output, a staging slot) holds a term: a
-// contribution of a member, or a fold of two terms. So two terms are equal exactly if their bits are. Nothing is
-// buffered: a receive arrives when its send has started, a send leaves when its receive has started.
+// Schedules: the check plays each schedule with symbols instead of numbers. A place (a part of the output, or a staging
+// slot) holds a term: the contribution of a member, or a fold of two terms. Results are the same bit for bit exactly if
+// their terms are equal. Nothing is buffered: a receive ends when its send has started, and a send ends when its
+// receive has started.
 //
-// If the steps are the same for all members except for a shift of peers and parts, member 0 plays alone. Its message
-// from distance n - d equals its message to distance d, with the part shifted likewise. So the cost is the cost of one
-// member's steps, as for schedules in which all members flip the same bits (flips.cpp). All other schedules are played
-// by all members.
+// If the steps are the same for all members except for a shift of peers and parts, only member 0 plays. The message
+// that it gets from distance n - d equals its own message to distance d, with the part shifted likewise. So the check
+// costs one member's steps, as for schedules in which all members flip the same bits (flips.cpp). All members play all
+// other schedules.
 #include <algorithm>
 #include <deque>
 #include <numeric>
@@ -30,7 +31,7 @@ bool has_root(CollectiveKind kind) {
          kind == CollectiveKind::reduce;
 }
 
-/// Which parts of the vector a member has.
+/// The parts of the vector that a member has.
 struct Holding {
   enum class What : std::uint8_t { nothing, own, all } what = What::nothing;
   [[nodiscard]] bool has(int member, int part) const {
@@ -71,15 +72,15 @@ Holding output_of(const Schedule& s, int member) {
   }
 }
 
-/// How many parts a member may name.
+/// The number of parts that a member may name.
 int parts_of(const Schedule& s) {
   const bool one = s.kind == CollectiveKind::broadcast || s.kind == CollectiveKind::reduce;
   return one || s.whole ? 1 : s.members;
 }
 
-/// Stores each term once, under a number. A leaf is the contribution of a member to a part. Its number is (member -
-/// part) mod members, so that terms of different parts can be compared. Where one player stands for all, the
-/// contribution of a fixed member has a number of its own.
+/// Stores each term once, under a number. A leaf is the contribution of a member to a part. Its number depends only on
+/// (member - part) mod members, so that terms of different parts can be compared. If one player plays for all members,
+/// the contribution of a fixed member has a number of its own.
 class Terms {
  public:
   static constexpr std::uint32_t kNothing = 0;
@@ -98,7 +99,7 @@ class Terms {
     if (fresh) pairs_.push_back(key);
     return at->second;
   }
-  /// Whether the term folds each contribution once.
+  /// Whether the term folds the contribution of each member exactly once.
   [[nodiscard]] bool is_whole_fold(std::uint32_t term) {
     const auto [at, fresh] = whole_.try_emplace(term, false);
     if (!fresh) return at->second;
@@ -130,15 +131,15 @@ class Terms {
   std::unordered_map<std::uint32_t, bool> whole_;
 };
 
-/// What a place holds or a message carries: a term for a part. In an all-to-all the term is always a leaf: one member's
-/// block.
+/// The content of a place or of a message: a term for a part. In an all-to-all the term is always a leaf: the block of
+/// one member.
 struct Piece {
   std::uint32_t term = Terms::kNothing;
   int part = 0;
   bool operator==(const Piece&) const = default;
 };
 
-/// A place in memory: how many sends read it, and whether a receive writes it.
+/// A place in memory, with the number of sends that read it, and whether a receive writes it.
 struct PiecePlace {
   Piece piece;
   std::uint32_t sending = 0;
@@ -151,7 +152,7 @@ struct Wire {
   std::uint32_t received = 0;  ///< receives that have started
 };
 
-/// A receive that has started and was not waited for.
+/// A receive that has started, and that the player has not waited for yet.
 struct Coming {
   std::uint64_t wire = 0;
   std::uint32_t number = 0;  ///< of the wire's messages
@@ -170,7 +171,7 @@ struct Leaving {
 
 struct Player {
   int self = 0;
-  std::size_t common = 0, own = 0;  ///< next step in common_, and in the member's own list
+  std::size_t common = 0, own = 0;  ///< index of the next step in common_, and in the member's own list
   std::vector<PiecePlace> outputs, slots;
   std::vector<Coming> coming;
   std::vector<Leaving> leaving;
@@ -186,8 +187,8 @@ class Play {
         terms_(schedule.members, schedule.members - (schedule.guest_root ? 1 : 0)),
         own_begin_(static_cast<std::size_t>(schedule.members) + 1, 0) {}
 
-  /// Returns which blocks of an all-to-all arrive: member i's block for member j is at i * members + j. The others must
-  /// be empty.
+  /// Returns which blocks of an all-to-all arrive: member i's block for member j is at i * members + j. All other
+  /// blocks must be empty.
   std::vector<bool> check() {
     share_steps();
     wires_.reserve(2 * static_cast<std::size_t>(s_.members));
@@ -346,7 +347,7 @@ class Play {
     return player.outputs[player.outputs.size() == 1 ? 0 : static_cast<std::size_t>(part)];
   }
 
-  /// The slot of that number, or of `peer`.
+  /// The slot `number`, or the slot of `peer` if `number` is kOfPeer.
   PiecePlace& slot(Player& player, int peer, std::int32_t number, std::size_t k) {
     const bool of_peer = number == ScheduleStep::kOfPeer;
     if (of_peer) number = peer - (peer > player.self ? 1 : 0);
@@ -385,8 +386,8 @@ class Play {
     return content(player, slot(player, peer, ScheduleStep::kOfPeer, k), part, k);
   }
 
-  /// One player stands for all, and for each of these a fixed member is at another distance. So all slots must hold
-  /// what their peers contribute.
+  /// One player plays for all members, and the fixed member is at a different distance from each of them. So every slot
+  /// must hold the contribution of its peer.
   std::uint32_t fixed_contribution(Player& player, int member, int part, std::size_t k) {
     if (slots_full_of_ != part) {
       for (int peer = 0; peer < s_.members; ++peer)
@@ -418,7 +419,7 @@ class Play {
     slots_full_of_ = -1;
     to.arriving = true;
     to.piece = {};
-    // One player stands for all: what comes from distance d was sent to distance n - d, by the member at distance d.
+    // One player plays for all members: the message from distance d equals its own message to distance n - d.
     const std::uint64_t wire = symmetric_ ? route(0, s_.members - peer) : route(peer, player.self);
     player.coming.push_back(
         {wire, wires_[wire].received++, &to, {terms_.leaf(peer, part), part}, k, symmetric_ ? peer : 0});
@@ -432,7 +433,7 @@ class Play {
     ready_.push_back(member);
   }
 
-  /// Ends receives with sends that have started; true if none is left.
+  /// Ends all receives for which the send has started. Returns true if no receive is left.
   bool arrive(Player& player) {
     while (!player.coming.empty()) {
       const Coming& coming = player.coming.back();
@@ -447,8 +448,8 @@ class Play {
     return true;
   }
 
-  /// The piece as the receiver stores it. Rejected unless it has the size that the receiver expects: it must be for the
-  /// same part, in an all-to-all the same block.
+  /// The piece as the receiver stores it. Rejects the plan unless the piece has the size that the receiver expects: it
+  /// must be for the same part, in an all-to-all the same block.
   Piece placed(const Player& player, const Coming& coming, Piece piece) const {
     if (s_.kind == CollectiveKind::all_to_all) {
       const bool fits = piece.part == player.self && piece.term == terms_.leaf(from_of(coming), player.self);
@@ -467,7 +468,7 @@ class Play {
     return static_cast<int>(coming.wire / static_cast<std::uint64_t>(s_.members));
   }
 
-  /// Ends sends with receives that have started; true if none is left.
+  /// Ends all sends for which the receive has started. Returns true if no send is left.
   bool leave(Player& player) {
     while (!player.leaving.empty()) {
       const Leaving& leaving = player.leaving.back();
@@ -494,14 +495,14 @@ class Play {
       }
       if (!terms_.is_whole_fold(piece.term))
         reject(where + "part " + std::to_string(part) + " that is not the fold of each member's contribution once");
-      // One player stands for all members, so its parts must be folded alike, too.
+      // One player plays for all members, so all of its parts must be folded in the same way.
       const auto [at, fresh] = folded_.try_emplace(symmetric_ ? 0 : part, piece.term);
       if (at->second != piece.term)
         reject(where + "part " + std::to_string(part) + " folded in another order than on other members");
     }
   }
 
-  /// Notes the block that a member of an all-to-all has from another one; false if it has none.
+  /// Notes that the block of member `from` has arrived at member `self`. Returns false if the piece is empty.
   bool note_arrival(int self, int from, const Piece& piece) {
     const auto n = static_cast<std::size_t>(s_.members);
     arrived_.resize(n * n);
@@ -554,10 +555,10 @@ class Play {
   std::unordered_map<std::uint64_t, Wire> wires_;
   std::unordered_map<int, std::uint32_t> folded_;  // of each part
   std::vector<bool> arrived_;
-  int slots_full_of_ = -1;  // the part to which all slots hold their peers' contributions; or -1
+  int slots_full_of_ = -1;  // the part for which all slots hold the contributions of their peers, or -1
 };
 
-/// True if all members do the same except for a shift: steps name no member by number, except for contributions to
+/// True if all members do the same except for a shift: no step names a member by number, except for contributions to
 /// fold.
 bool is_symmetric(const Schedule& s) {
   if (has_root(s.kind) || s.whole) return false;
@@ -579,7 +580,7 @@ void check_schedules(const Plan& plan) {
   for (std::uint32_t c = 0; c < plan.collectives.size(); ++c) {
     const std::uint32_t number = plan.collectives[c].schedule;
     const Schedule& schedule = plan.schedules[number];
-    if (schedule.library_does_all()) continue;  // check_gpu_groups()
+    if (schedule.library_does_all()) continue;  // check_gpu_groups() checks it
     check_sharing(plan, c);
     const std::string what = formatted("{}, {} {} of {} members", as_is(described(plan, c)), schedule.algorithm,
                                        name_of(schedule.kind), schedule.members);

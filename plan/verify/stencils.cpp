@@ -1,7 +1,7 @@
-// Stencils: kernels on windows, which are read where they are, in a first part inside and a second along the edges.
-// That is right if no kernel of the stencil writes a value that is read through a window, and if otherwise elements
-// depend only on elements at their own place. The executor checks that its kernels really are windows, or work by
-// elements.
+// Stencils: kernels on windows, which read their inputs in place. A first part computes the inside, a second part the
+// edges. This is correct if no kernel of the stencil writes a value that is read through a window, and if all other
+// elements depend only on elements at their own place. The executor checks that the kernels really are windows or
+// elementwise.
 #include <algorithm>
 #include <set>
 
@@ -39,7 +39,7 @@ class Stencils : ClassView {
 
   // ---- A stencil ----
 
-  /// What the kernels of a stencil do with buffers in memory.
+  /// The buffers in memory that the kernels of a stencil use, by kind of use.
   struct Uses {
     Set through_windows, halos, read, written;
   };
@@ -92,7 +92,8 @@ class Stencils : ClassView {
     }
   }
 
-  /// A window makes a value in a slot; other kernels read and make values with as many elements, or read one element.
+  /// Checks that a window makes a value in a slot, and that another kernel reads and makes values with as many
+  /// elements, or reads values of one element.
   void check_member(const Instruction& i, const Instruction& stencil, std::uint32_t like) const {
     if (i.what != Opcode::kernel || i.strand != 0 || i.waits.count > 0 || i.scratch != kNone || i.outputs.count != 1 ||
         i.inputs.count > kTileInputs)
@@ -116,7 +117,7 @@ class Stencils : ClassView {
     return !buffer.bounded && buffer.space != Buffer::Space::none &&
            class_.devices[buffer.device].kind == DeviceKind::cpu;
   }
-  /// Whether the two have their elements at the same places.
+  /// Whether the elements of the two buffers are at the same offsets.
   [[nodiscard]] bool coincide(std::uint32_t a_id, std::uint32_t b_id) const {
     const Buffer &a = class_.buffers[a_id], &b = class_.buffers[b_id];
     return a.offset == b.offset && a.bytes == b.bytes && size_of(a.dtype) == size_of(b.dtype);
@@ -124,7 +125,8 @@ class Stencils : ClassView {
 
   // ---- Its begin ----
 
-  /// The one stencil of the region comes after it, in the same list.
+  /// Checks that exactly one stencil_begin begins the stencil of its region, and that the stencil follows it in the
+  /// same list.
   void check_begin(const Instruction& begin, std::uint32_t list) const {
     const Instruction* stencil = nullptr;
     std::size_t begins = 0;

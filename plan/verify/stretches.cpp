@@ -1,6 +1,7 @@
-// Captured stretches. A device is given such work as one, where its first instruction stands. That equals submitting
-// the instructions one by one if there is no event inside. A wait inside would be lost, and an event for others would
-// be recorded too late. And it is the same each time: the addresses are the plan's, and so are the sizes.
+// Captured stretches: a device gets the work of a stretch in one submission, at the first instruction of the stretch.
+// This equals submitting the instructions one by one if no event is inside: a wait inside would be lost, and an event
+// for others would be recorded too late. The submission is the same each time, because the plan fixes the addresses and
+// sizes.
 #include "plan/verify/class_view.hpp"
 #include "plan/verify/verifier.hpp"
 
@@ -49,8 +50,8 @@ class Stretches : private ClassView {
       });
   }
 
-  /// No stretch continues into another region, or is in a region that runs once or is a part of an instruction. An
-  /// instruction that others wait for is the last of its stretch.
+  /// Checks that no stretch continues into another region, or is in a region that runs only once or is a part of an
+  /// instruction. An instruction that others wait for must be the last one of its stretch.
   void check_region(const Region& region) const {
     const std::uint32_t begin = region.instructions.first, end = begin + region.instructions.count;
     const bool runs_again = region.kind != Region::Kind::setup && region.kind != Region::Kind::tile;

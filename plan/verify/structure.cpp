@@ -12,7 +12,7 @@ void require(bool holds, std::string_view what) {
   if (!holds) reject("malformed plan: " + std::string(what));
 }
 
-/// How many parts a collective of this schedule must have.
+/// The number of parts that a collective with this schedule must have.
 std::int64_t part_count(const Schedule& schedule) {
   const std::int64_t members = schedule.members;
   if (schedule.kind == CollectiveKind::all_to_all) return members * members;
@@ -24,10 +24,10 @@ bool within(Range range, std::size_t size) {
   return range.first <= size && range.count <= size - range.first;
 }
 
-constexpr std::uint32_t kMostThreads = 4096;  // of a task: what threads know of one another takes its square
+constexpr std::uint32_t kMostThreads = 4096;  // of a task; vector clocks of threads take memory of its square
 constexpr std::size_t kMostQueues = 4096;
 constexpr std::int64_t kMostStale = 1'000'000;
-constexpr std::uint32_t kDeepest = 1000;  // the checks recurse into regions
+constexpr std::uint32_t kDeepest = 1000;  // levels of nested regions; the checks recurse into them
 
 class Structure {
  public:
@@ -180,7 +180,7 @@ class Structure {
     check_turns(c);
   }
 
-  /// Gives lie side by side, and after them takes.
+  /// Checks that the gives of all turns are consecutive, and that all takes follow them, also consecutive.
   void check_turns(const PlanClass& c) const {
     const std::vector<Serving::Turns>& turns = c.serving.turns;
     require(turns.empty() ? c.serving.staleness == 0 : c.serving.staleness >= 1 && c.serving.staleness <= kMostStale,
@@ -279,7 +279,8 @@ class Structure {
     return {};
   }
 
-  /// Regions are disjoint, cover the instructions, and each but the first two has exactly one owner.
+  /// Checks that regions are disjoint and cover the instructions, and that each but the first two has exactly one
+  /// owner.
   void check_regions(const PlanClass& c) const {
     std::vector<int> owners(c.regions.size(), 0);
     std::vector<bool> covered(c.instructions.size(), false);
@@ -298,8 +299,8 @@ class Structure {
     check_depth(c);
   }
 
-  /// Regions with one owner each could still own each other in a cycle: so a walk from the setup and the step must meet
-  /// every region.
+  /// Regions with one owner each could still own each other in a cycle. So a walk from the setup and the step must
+  /// reach every region.
   void check_depth(const PlanClass& c) const {
     std::vector<std::uint32_t> open{0, 1}, depths{0, 0};
     std::size_t met = 0;
@@ -322,7 +323,7 @@ class Structure {
   }
 
   const Plan& plan_;
-  std::vector<std::size_t> group_size_;  // of each grouping; 0 if its groups differ
+  std::vector<std::size_t> group_size_;  // of each grouping: the size of its groups; 0 if their sizes differ
 };
 
 }  // namespace

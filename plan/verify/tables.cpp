@@ -40,7 +40,7 @@ class Sites {
     tables_.sites[site].regions.push_back({class_, region});
     const PlanClass& c = plan_.classes[class_];
     const Range range = c.regions[region].instructions;
-    std::map<std::pair<Opcode, std::uint32_t>, std::uint32_t> met;  // by opcode and name: how many came before
+    std::map<std::pair<Opcode, std::uint32_t>, std::uint32_t> met;  // by opcode and name: earlier instructions
     for (const std::uint32_t k : range) {
       const Instruction& i = c.instructions[k];
       if (speaks(i)) tables_.sites[site].speaks = true;

@@ -6,13 +6,13 @@
 namespace ferry::verifier {
 namespace {
 
-/// An instruction of a region, with its strand and its number there.
+/// An instruction of a region, with its strand and its number on this strand.
 struct Moment {
   std::uint32_t strand = 0, count = 0;
   const Instruction* instruction = nullptr;  ///< null: the time before the region
 };
 
-/// Bytes that one instruction has written last, and each strand's last reader since.
+/// Bytes with the instruction that wrote them last, and the last instruction of each strand that has read them since.
 struct Touched {
   std::uint64_t end = 0;
   Moment writer;
@@ -33,11 +33,11 @@ class Strands {
   }
 
  private:
-  /// Checks that each instruction is on a strand that may run it. Only thread 0 runs instructions that move messages or
-  /// own regions (except for tile regions, which run like one kernel on the strand of their instruction), and all of
-  /// regions other than the step. Queues run kernels, tile regions, copies and collectives (check_gpu_groups() says
-  /// which) of any region; where there are queues, threads other than 0 run nothing. Returns false when everything is
-  /// on thread 0 and nothing waits.
+  /// Checks that each instruction is on a strand that may run it. Instructions that move messages or own regions must
+  /// be on thread 0 (except tile regions, which run like one kernel on the strand of their instruction), and so must
+  /// all instructions outside of the step. Queues may run kernels, tile regions, copies and collectives
+  /// (check_gpu_groups() checks which) of any region. If a class has queues, its threads other than 0 run nothing.
+  /// Returns false if everything is on thread 0 and nothing waits.
   bool check_places() const {
     bool several = false;
     for (std::uint32_t r = 0; r < class_.regions.size(); ++r) {
@@ -85,7 +85,7 @@ class Strands {
 
   void run(const Instruction& i) {
     std::vector<std::uint32_t>& mine = knows_[i.strand];
-    if (class_.on_queue(i)) learn(mine, knows_[0].data());  // thread 0 submits it, so all that it knows has happened
+    if (class_.on_queue(i)) learn(mine, knows_[0].data());  // thread 0 submits it, after all events in its clock
     for (const std::uint32_t w : i.waits) {
       const Wait& wait = class_.waits[w];
       if (wait.strand == i.strand || wait.count > ran_[wait.strand])
@@ -106,8 +106,8 @@ class Strands {
     for (std::size_t s = 0; s < mine.size(); ++s) mine[s] = std::max(mine[s], theirs[s]);
   }
 
-  /// Records all that the instruction reads and writes, including what the regions of a loop or branch do, which are a
-  /// part of it.
+  /// Records all reads and writes of the instruction, including the reads and writes in the regions of a loop or
+  /// branch.
   void touch(const Instruction& i, const Moment& now) {
     for (std::uint32_t k = 0; k < i.inputs.count; ++k) access(class_.inputs(i)[k], false, i, now);
     for (std::uint32_t k = 0; k < i.outputs.count; ++k) access(class_.outputs(i)[k], true, i, now);
@@ -144,7 +144,7 @@ class Strands {
     }
   }
 
-  /// Splits and adds ranges so that [begin, end) consists of whole ones.
+  /// Splits and adds ranges so that [begin, end) is a union of whole ranges.
   static void cover(std::map<std::uint64_t, Touched>& bytes, std::uint64_t begin, std::uint64_t end) {
     cut(bytes, begin);
     cut(bytes, end);

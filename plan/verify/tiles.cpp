@@ -1,6 +1,6 @@
-// Tile regions: a loop over tiles may replace kernels that run one after another only under one condition. An element
-// of a result depends only on the elements at its own place (or in its own row if tiles have whole rows), and on values
-// that the region does not write. The executor checks that kernels really work by elements or rows.
+// Tile regions: a loop over tiles may replace kernels that run one after another only under one condition. Each element
+// of a result must depend only on the elements at its own place (or in its own row if tiles have whole rows), and on
+// values that the region does not write. The executor checks that the kernels really work by elements or rows.
 #include <algorithm>
 #include <set>
 
@@ -17,7 +17,7 @@ class Tiles : ClassView {
   std::size_t check() {
     std::size_t found = 0;
     for (const Instruction& i : class_.instructions) {
-      if (i.what == Opcode::stencil) owned_.insert(i.region());  // check_stencils
+      if (i.what == Opcode::stencil) owned_.insert(i.region());  // check_stencils() checks it
       if (i.what != Opcode::tiles) continue;
       check_region(i);
       ++found;
@@ -33,7 +33,7 @@ class Tiles : ClassView {
   }
 
  private:
-  /// The buffer that this one shows in another shape; else the buffer itself.
+  /// The buffer that `b` shows whole, in another shape; else `b` itself.
   [[nodiscard]] std::uint32_t whole(std::uint32_t b) const {
     const std::uint32_t of = class_.buffers[b].view_of;
     return of != kNone && class_.buffers[of].bytes == class_.buffers[b].bytes ? of : b;
@@ -88,7 +88,8 @@ class Tiles : ClassView {
              " elements cut the rows of " + std::to_string(extent_.rows) + " in " + std::to_string(extent_.elements));
   }
 
-  /// A kernel is generated for a region of a device, or for an epilogue: of elements, not of rows.
+  /// Checks a region or an epilogue on a GPU. ferry generates one kernel for it, and this kernel works by elements, not
+  /// by rows.
   void check_device(const Instruction& tiles) const {
     const auto fuses = [](const TaskInfo& task) { return task.gpus == 0 || task.gpu_regions; };
     if (!std::ranges::all_of(plan_.topology.tasks, fuses))
@@ -99,7 +100,7 @@ class Tiles : ClassView {
       reject(describe(plan_, tiles) + " is an epilogue of a GPU, and nothing follows its first kernel");
   }
 
-  /// The kernel reads what the region writes only for the same row.
+  /// Checks that the kernel reads only its own row of values that the region writes.
   void check_rows(const Instruction& i, const std::set<std::uint32_t>& written) const {
     const std::uint32_t out = operand(i.outputs, 0);
     each(i.inputs, [&](std::uint32_t b) {
@@ -110,7 +111,7 @@ class Tiles : ClassView {
     });
   }
 
-  /// Whether `from` is broadcast along the last dims of `to`, and has all dims before these.
+  /// Whether `from` is broadcast along the last dims of `to`, and has the sizes of `to` in all dims before these.
   static bool one_a_row(const std::vector<std::int64_t>& from, const std::vector<std::int64_t>& to) {
     const auto size = [&](std::size_t d) { return d > from.size() ? 1 : from[from.size() - d]; };
     std::size_t d = 1;
@@ -120,20 +121,21 @@ class Tiles : ClassView {
     return true;
   }
 
-  /// The strand of a region's kernels: the device's queue, or the thread that runs the region as one.
+  /// The strand that a region's kernels must name: the device's queue; on the host 0, on whichever thread the region
+  /// runs.
   [[nodiscard]] std::uint16_t strand_in(const Instruction& tiles) const {
     return class_.on_queue(tiles) ? tiles.strand : 0;
   }
 
-  /// An epilogue's first kernel; the other kernels change its pieces.
+  /// Checks the first kernel of an epilogue. The other kernels change the pieces of its output.
   void check_head(const Instruction& i, const Instruction& tiles) {
     if (i.what != Opcode::kernel || i.strand != strand_in(tiles) || i.waits.count > 0 || i.scratch != tiles.scratch ||
         i.outputs.count != 1)
       reject(describe(plan_, i) + " cannot yield the pieces of " + describe(plan_, tiles));
   }
 
-  /// In an epilogue the first kernel still reads its inputs and uses its scratch while the others write: so the value
-  /// that they all work on shares no byte with anything that is read.
+  /// In an epilogue the first kernel still reads its inputs and uses its scratch while the other kernels write. So the
+  /// value that they all write must share no byte with any value that is read.
   void check_pieces(const Instruction& tiles, const std::set<std::uint32_t>& read) const {
     const std::uint32_t made = operand(tiles.outputs, 0);
     if (in_slot(made)) reject(describe(plan_, tiles) + " makes " + named(made) + ", which lies in a slot");
@@ -166,8 +168,8 @@ class Tiles : ClassView {
     for (std::uint32_t k = 0; k < i.inputs.count; ++k) check_input(i, k);
   }
 
-  /// The input is broadcast to the result; or the kernel works by rows, and uses its first input and the sizes of
-  /// others.
+  /// Checks that the input is broadcast to the result. Exception: a kernel that makes one element for each row reads
+  /// its first input, and only the sizes of its other inputs.
   void check_input(const Instruction& i, std::uint32_t k) const {
     const std::uint32_t b = operand(i.inputs, k), out = operand(i.outputs, 0);
     const bool joins = count(out) != extent_.elements && count(operand(i.inputs, 0)) == extent_.elements;
@@ -189,8 +191,8 @@ class Tiles : ClassView {
     return true;
   }
 
-  /// A written buffer shares no bytes with another buffer, unless all their elements coincide. Then the order of the
-  /// kernels, which check_memory checks, holds for each tile, too.
+  /// Checks that a written buffer shares no bytes with another buffer, unless all their elements coincide. If they
+  /// coincide, the order of the kernels, which check_memory() checks, also holds within each tile.
   void check_apart(const Instruction& tiles, std::uint32_t written, std::uint32_t other) const {
     const Buffer& a = class_.buffers[written];
     const Buffer& b = class_.buffers[other];
@@ -201,7 +203,7 @@ class Tiles : ClassView {
       reject(describe(plan_, tiles) + " writes " + named(written) + " over other elements of " + named(other));
   }
 
-  /// A buffer in a slot is used in one tile region only.
+  /// Checks that a buffer in a slot is used in one tile region only.
   void check_slots(const Instruction& i, std::uint32_t region) {
     for (const Range range : {i.inputs, i.outputs})
       each(range, [&](std::uint32_t b) {

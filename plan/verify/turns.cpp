@@ -1,16 +1,17 @@
-// Turns. A server's list has one turn of each worker to give and one to take, in an order in which the other checks
-// have proved it; it is run in another. That is the same to every turn if
+// Turns. The step of a server has two turns for each worker: a give and a take. The other checks prove the step in the
+// order of its list, but the server runs the turns in another order. The result is the same for every turn if
 //
-// - values that one turn leaves for another, or for later, are in memory that is kept and that nothing else uses. Such
-// are the
-//   worker's own values between its give and its take, which no other turn touches, and what turns do not change. What
-//   comes after the turns has copies of what workers gave, since the next may arrive meanwhile;
-// - variables are changed by whole turns, by their assignments alone: no message reads or writes one while other turns
+// - a value that one turn leaves for another turn, or for later, is in kept memory that nothing else uses. Such values
+//   are the worker's own values between its give and its take, which no other turn touches, and values that no turn
+//   changes. Instructions after the turns use copies of the workers' values, since the next values may arrive
+//   meanwhile;
+// - only whole turns change variables, and only by assignments: no message reads or writes a variable while other turns
 //   run;
-// - a give waits for nothing, and a take for nothing but messages of its worker, which has had all that it needs when
-//   the give is done. So a worker's step ends whatever other workers do, and the server never waits in a turn.
+// - a give waits for nothing, and a take waits only for messages of its worker. The worker has all inputs for these
+//   messages when its give is done. So a worker's step ends whatever other workers do, and the server never waits in a
+//   turn.
 //
-// Workers send messages to servers only: none waits for another one otherwise.
+// Workers send messages only to servers, so that no worker waits for another worker in any other way.
 #include <algorithm>
 #include <set>
 
@@ -20,7 +21,7 @@
 namespace ferry::verifier {
 namespace {
 
-/// One server.
+/// Checks the turns of one server.
 class Turns {
  public:
   Turns(const Plan& plan, const PlanClass& plan_class) : plan_(plan), class_(plan_class), kept_(class_.buffers.size()) {
@@ -44,10 +45,10 @@ class Turns {
  private:
   enum class Part : std::uint8_t { before, give, take, after };
 
-  /// What touches a buffer that is no view.
+  /// The uses of a buffer that is not a view.
   struct Touched {
     bool variable = false, outside = false, written = false, message = false, received = false;
-    std::set<std::int32_t> workers;  ///< with turns for
+    std::set<std::int32_t> workers;  ///< the workers with turns that touch it
     bool give = false, take = false;
   };
 
@@ -98,7 +99,7 @@ class Turns {
     }
   }
 
-  /// In a turn only assignments set variables, and each gives the greatest age of its inputs.
+  /// Checks that in a turn only assignments set variables, and that each assignment allows the server's staleness.
   void check_sets(const Instruction& i) const {
     if (!in_turn()) return;
     const auto is_variable = [&](std::uint32_t buffer) { return kept_[storage(buffer)].variable; };
@@ -159,7 +160,7 @@ class Turns {
       reject(name + " is used outside of turns, and what a worker gives next may arrive in it");
   }
 
-  /// Kept buffers share no bytes.
+  /// Checks that no two kept buffers share bytes.
   void check_apart() const {
     struct Extent {
       std::uint32_t device;
@@ -182,10 +183,10 @@ class Turns {
 
   const Plan& plan_;
   const PlanClass& class_;
-  std::vector<Touched> kept_;  // of each buffer that is no view
+  std::vector<Touched> kept_;  // of each buffer that is not a view
   Part part_ = Part::before;
   const Serving::Turns* turns_ = nullptr;
-  bool waits_ = false;  // nothing but receive_waits came in this take
+  bool waits_ = false;  // this take has had only receive_waits so far
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
-// Types: a kernel trusts what its op's inference promised when the graph was made. A plan has no graph, so the
-// inference is asked again here: from the kernel's inputs, as whole values, it must give the outputs that the plan has.
-// Where values are split, dims with the same letter in the op's index notation must be split alike, and dims that must
-// be whole may not be split.
+// Types: a kernel relies on the types that its op's inference gave when the graph was made. A plan has no graph, so
+// this check runs the inference again: for the kernel's inputs, as whole values, it must give the outputs that the plan
+// has. If values are split, dims with the same letter in the op's index notation must be split alike. Dims that the op
+// needs whole may not be split.
 #include <algorithm>
 #include <array>
 #include <set>
@@ -28,7 +28,7 @@ class Types {
   Types(const Plan& plan, const KnownOps& known)
       : plan_(plan), ops_(known.ops != nullptr ? *known.ops : default_ops()), kernels_(known.kernels) {}
 
-  /// Checks all kernels; returns the names of ops that are not known.
+  /// Checks all kernels. Returns the names of unknown ops.
   std::vector<std::string> check() {
     for (class_ = 0; class_ < plan_.classes.size(); ++class_)
       for (const Instruction& i : here().instructions)
@@ -41,7 +41,7 @@ class Types {
   }
 
  private:
-  using Splits = std::vector<std::uint32_t>;  // groupings over which a dim is split, from the outermost on
+  using Splits = std::vector<std::uint32_t>;  // groupings over which a dim is split, the outermost first
 
   [[nodiscard]] const PlanClass& here() const { return plan_.classes[class_]; }
   [[nodiscard]] const Buffer& operand(Range range, std::uint32_t k) const {
@@ -53,7 +53,7 @@ class Types {
     reject(describe(plan_, i) + " on task " + std::to_string(task) + ": " + why);
   }
 
-  // ---- What was looked at before ----
+  // ---- Kernels checked before ----
 
   /// A kernel that was checked. Many kernels of a plan have the same op, attributes and types of operands.
   struct Case {
@@ -63,7 +63,7 @@ class Types {
 
   static std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) { return (hash ^ word) * 0x9e3779b97f4a7c15U; }
 
-  /// Whether a kernel like this one was checked; else notes this one.
+  /// Whether a kernel like this one was checked before. If not, notes this one.
   bool seen(const Instruction& i) {
     std::uint64_t hash = mixed(i.op, i.attrs);
     for (const Range range : {i.inputs, i.outputs})
@@ -118,7 +118,8 @@ class Types {
     return here().on_queue(i) ? here().devices[here().queues[i.strand - here().threads].device].kind : DeviceKind::cpu;
   }
 
-  /// Over which inputs a kernel may write, it says itself (Kernel::in_place), not the plan.
+  /// Checks that the kernel exists for its device, and that the plan overwrites only inputs that the kernel may
+  /// overwrite (Kernel::in_place).
   void check_kernel(const Instruction& i) const {
     if (kernels_ == nullptr) return;
     const Kernel* const kernel = kernels_->find(plan_.string(i.op), device_of(i));
@@ -217,8 +218,9 @@ class Types {
       meet(operand(i.outputs, k), space.outputs[k], nullptr, k == 0 ? kOutput : kOutput - static_cast<int>(k));
   }
 
-  /// A letter may stand for dims of other sizes (of a reshape, say). Their parts correspond to each other only if they
-  /// are equal, and made along one axis. `size`: of the first split dim with this letter, 0 before.
+  /// One letter may denote dims of different sizes (of a reshape, for example). Their parts correspond to each other
+  /// only if the parts of a dim are all equal, and the dims are split along one axis. `size`: the size of the first
+  /// split dim with this letter, or 0 before it is found.
   void check_regrouped(const Instruction& i, const Buffer& b, std::size_t d, std::int64_t& size) const {
     if (splits_of(b, d).empty()) return;
     const std::int64_t mine = plan_.windows[b.window].sizes[d], members = members_along(b, d);
@@ -228,12 +230,11 @@ class Types {
                     ", are not the parts of the dim of size " + std::to_string(size) + " with the same letter");
   }
 
-  /// Dims along which windows slide and which are split: of an input (its number, the dim), or of output 0.
+  /// The split dims along which windows slide: (number of the input, dim), or (kOutput, dim) for output 0.
   using Slid = std::set<std::pair<int, int>>;
   static constexpr int kOutput = -1;
 
-  /// Of each dim along which the op slides windows and which is split, every member must have the rows that its part
-  /// reads.
+  /// Checks each split dim along which the op slides windows: every member must have the rows that its part reads.
   [[nodiscard]] Slid check_slides(const Instruction& i, const OpDef& def, const PlanKernelFacts& facts) const {
     Slid slid;
     if (def.slides == nullptr) return slid;
@@ -293,9 +294,9 @@ class Types {
     }
   }
 
-  // ---- What placement adds ----
+  // ---- Ops that placement adds ----
 
-  /// For ops that change only how a value is split: the whole value must stay the same.
+  /// Checks an op that changes only how a value is split: the whole value must stay the same.
   void check_parts(const Instruction& i, const OpDef& def) const {
     if (def.role == OpRole::window) return check_window(i, def);
     if (def.reduce != Reduce::none) return check_sum(i);
@@ -319,7 +320,7 @@ class Types {
       refuse(i, "its dim or number of parts is out of range");
   }
 
-  /// A sum of values that are alike.
+  /// Checks a sum of values that have the same type and the same split.
   void check_sum(const Instruction& i) const {
     if (i.inputs.count == 0 || i.outputs.count != 1) refuse(i, "it takes values and gives one");
     const Buffer& out = operand(i.outputs, 0);
@@ -332,7 +333,7 @@ class Types {
     }
   }
 
-  /// For ops that take the extent from a bounded value, or give it back: the elements must stay split as they are.
+  /// Checks an op that takes the extent from a bounded value, or gives it back: the elements must keep their split.
   void check_bound(const Instruction& i, const OpDef& def) const {
     if (static_cast<int>(i.inputs.count) != def.input_count() || i.outputs.count != 1)
       refuse(i, "it takes " + std::to_string(def.input_count()) + " values and gives one");
@@ -355,7 +356,8 @@ class Types {
       refuse(i, "it makes " + local(out).str() + " of " + local(in).str());
   }
 
-  /// A part that is taken must lie in the input's part: the output is split as the input is, and then further.
+  /// Checks that the part that the op takes is within the input's part: the output is split as the input is, and then
+  /// further.
   void check_part(const Instruction& i, const Buffer& in, const Buffer& out) const {
     for (std::size_t d = 0; d < in.sizes.size(); ++d) {
       const Splits before = splits_of(in, d), after = splits_of(out, d);
@@ -384,7 +386,7 @@ class Types {
     return std::ranges::all_of(grouping, same) ? static_cast<std::int64_t>(grouping[0].size()) : 0;
   }
 
-  /// The rows are the rows of the input's part that others read, by the attributes.
+  /// Checks that the output has the rows of the input's part that other members read, as the attributes describe them.
   void check_cut_halo(const Instruction& i, const Buffer& in, const Buffer& out) const {
     if (in.bounded) refuse(i, "it moves elements and not their extent");
     check_halo_attrs(i, in, *halo(out), Window::Has::given);
@@ -415,8 +417,8 @@ class Types {
     return *found;
   }
 
-  /// A window is split as its input is. A dim that it reads at shifted positions is whole, with one exception: each
-  /// member may have only the rows that it reads, in its part or in its halo.
+  /// Checks a window. Its output is split as its input is. A dim that it reads at shifted positions must be whole, with
+  /// one exception: along one dim, each member may have only the rows that it reads, in its part or in its halo.
   void check_window(const Instruction& i, const OpDef& def) const {
     if (i.inputs.count < 1 || i.inputs.count > 2 || i.outputs.count != 1) refuse(i, "it takes a value and its halo");
     const Buffer &in = operand(i.inputs, 0), &out = operand(i.outputs, 0);
@@ -443,7 +445,7 @@ class Types {
       if ((before != nullptr && (after == nullptr || *before != *after)) || (after != nullptr && !same))
         refuse(i, "dim " + std::to_string(d) + " of " + named(in) + " has other rows than it reads");
       const Splits splits = splits_of(in, d);
-      if (after != nullptr && splits.empty()) continue;  // all rows are there
+      if (after != nullptr && splits.empty()) continue;  // the input has all rows
       if (splits != splits_of(out, d))
         refuse(i, "dim " + std::to_string(d) + " of " + named(out) + " is split otherwise than that of " + named(in));
       if (before != nullptr || splits.empty()) continue;
@@ -466,7 +468,7 @@ class Types {
     }
   }
 
-  /// The last input is the packed form of one of the others (Kernel::packing).
+  /// Checks the last input, which is the packed form of another input (Kernel::packing).
   void check_packed(const Instruction& i, std::uint32_t count) {
     const Buffer& last = operand(i.inputs, count);
     if (last.window != kNone || last.bounded || last.sizes.size() != 1 || last.space == Buffer::Space::none)
@@ -507,7 +509,7 @@ class Types {
     Type from, to;
   };
 
-  /// Whether a kernel of the plan takes such an input.
+  /// Whether a kernel of the plan takes this packed form as an input.
   [[nodiscard]] bool is_taken(const Packed& packed) const {
     return std::ranges::any_of(packed_, [&](const Packed& other) {
       return other.op == packed.op && other.from == packed.from && other.to == packed.to &&
@@ -515,7 +517,8 @@ class Types {
     });
   }
 
-  /// An op without a definition packs an input for other kernels. They have said which size it makes.
+  /// Checks an op without a definition. It must pack an input for kernels of the plan, which define the size of its
+  /// output.
   void check_packing(const Instruction& i) {
     const std::string_view op = plan_.string(i.op);
     if (std::ranges::find(packed_, op, &Packed::op) == packed_.end()) {
@@ -535,8 +538,8 @@ class Types {
   std::uint32_t class_ = 0;
   std::set<std::string, std::less<>> unknown_;
   std::vector<Case> without_def_;
-  std::vector<Packed> packed_;   // inputs of the plan's kernels
-  std::array<Case, 256> cases_;  // by hash; a new one takes the place of an old one
+  std::vector<Packed> packed_;   // packed inputs of the plan's kernels
+  std::array<Case, 256> cases_;  // by hash; a new entry replaces an old one
 };
 
 }  // namespace

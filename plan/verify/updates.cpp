@@ -1,6 +1,7 @@
-// Updates: within a step, or a turn of it, a variable has its old value until something writes it, and the new one from
-// then on. So it is written only once, by an instruction of the step itself. And the copy that sets a variable at the
-// end of a step, when the old value is not needed any more, sets it for the next step: nothing reads it after that.
+// Updates: within a step, or a turn of it, a variable has its old value until an instruction writes it, and its new
+// value from then on. So only one instruction may write it, and only in the step itself. A copy at the end of a step,
+// when nothing needs the old value any more, sets the variable for the next step: nothing may read the variable after
+// it.
 #include <algorithm>
 #include <vector>
 
@@ -31,7 +32,7 @@ class Updates {
       if (begins_turn(i)) std::fill(writer_.begin(), writer_.end(), nullptr);
       each_variable(i.inputs, [&](std::uint32_t v) { check_read(i, v); });
       if (i.what == Opcode::loop || i.what == Opcode::branch) check_inside(i);
-      if (i.what == Opcode::stencil_begin) return;  // the stencil has written when it is done
+      if (i.what == Opcode::stencil_begin) return;  // the stencil counts as the write
       each_variable(i.outputs, [&](std::uint32_t v) {
         if (writer_[v] != nullptr) refuse(i, v, "for the second time in a step");
         writer_[v] = &i;
@@ -54,8 +55,8 @@ class Updates {
     }
   }
 
-  /// Whether a turn begins at this instruction of the step, or all turns have ended: variables have their new values
-  /// then.
+  /// Whether a turn begins at this instruction of the step, or the last turn ended before it. The variables have their
+  /// new values then.
   [[nodiscard]] bool begins_turn(const Instruction& i) const {
     const auto at = static_cast<std::uint32_t>(&i - class_.instructions.data()) - class_.regions[1].instructions.first;
     const auto& turns = class_.serving.turns;
@@ -64,7 +65,7 @@ class Updates {
     });
   }
 
-  /// Checks what the regions of a loop or branch read.
+  /// Checks the reads in the regions of a loop or branch.
   void check_inside(const Instruction& control) const {
     for (const std::uint32_t region : {control.region(), control.other_region()})
       each(region, [&](const Instruction& i) {
@@ -90,7 +91,7 @@ class Updates {
   const Plan& plan_;
   const PlanClass& class_;
   std::vector<bool> variable_;              // of each buffer
-  std::vector<const Instruction*> writer_;  // of each buffer that is a variable, so far in the step
+  std::vector<const Instruction*> writer_;  // of each variable's buffer: its writer in this step or turn so far
 };
 
 }  // namespace

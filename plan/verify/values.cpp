@@ -25,7 +25,7 @@ std::string text_of(const Buffer& b) {
   return text_of(b.dtype, b.sizes, b.bounded);
 }
 
-/// The size of part `place` of `places` of a dim: all parts are equal, but the first ones may be longer by one.
+/// The size of part `place` of a dim that has `places` parts. The first parts may be longer by one than the others.
 std::int64_t size_of_part(std::int64_t whole, std::int64_t places, std::int64_t place) {
   return whole / places + (place < whole % places ? 1 : 0);
 }
@@ -86,7 +86,7 @@ class Values {
 
   // ---- Variables ----
 
-  /// A variable has one name and one buffer, and its parts on different tasks are parts of one value.
+  /// Checks that a variable has one name and one buffer, and that its parts on different tasks are parts of one value.
   void check_variables() {
     std::set<std::uint32_t> names, buffers;
     for (const PlanVariable& variable : here().variables) {
@@ -122,7 +122,7 @@ class Values {
       reject(named(b) + " on " + task() + " is " + text_of(b) + " and a view of " + text_of(viewed));
   }
 
-  /// The sizes of a split value's part, which must be the same on all tasks of the class.
+  /// The sizes of a split value's part. Rejects the plan unless they are the same on all tasks of the class.
   const Sizes& part_sizes(std::uint32_t window) {
     const auto [at, fresh] = parts_.try_emplace({class_, window});
     if (!fresh) return at->second;
@@ -203,8 +203,8 @@ class Values {
     }
   }
 
-  /// Its operands are where it runs: on the host for the host, on the device for a queue. A queue's copy may go to its
-  /// device or come from there.
+  /// Checks that the operands are where the instruction runs: on the host for a thread, on the device for a queue. A
+  /// copy on a queue may also go to its device or come from there.
   void check_place(const Instruction& i) const {
     const bool queued = here().on_queue(i);
     const auto is_here = [&](const Buffer& b) {
@@ -223,7 +223,7 @@ class Values {
     }
     for (std::uint32_t k = 0; k < i.inputs.count; ++k)
       if (!is_here(operand(i.inputs, k))) wrong(operand(i.inputs, k));
-    // What a loop or branch gives is made in its regions.
+    // The regions of a loop or branch make its outputs.
     for (std::uint32_t k = 0; k < i.outputs.count && i.what != Opcode::loop && i.what != Opcode::branch; ++k)
       if (!is_here(operand(i.outputs, k))) wrong(operand(i.outputs, k));
     if (i.scratch != kNone && !is_here(here().buffers[i.scratch])) wrong(here().buffers[i.scratch]);
@@ -240,8 +240,8 @@ class Values {
       reject(describe(plan_, i) + " on " + task() + ": " + text_of(from) + " is copied into " + text_of(to));
   }
 
-  /// A feed or fetch is in the step itself, on the caller's task alone, and has the caller's type; or on each task of a
-  /// class, with the part that the task has of the whole value. Counts it.
+  /// Checks that a feed or fetch is in the step itself, and counts it in `times`. It must be on the caller's task
+  /// alone, with the caller's type; or on each task of a class, with the task's part of the whole value.
   void check_port(const Instruction& i, std::uint32_t region, const PlanPort& port, const Buffer& buffer, int& times) {
     if (region != 1) reject(describe(plan_, i) + " on " + task() + " is not in the step itself");
     if (port.by_parts()) return check_part(i, port, buffer, times);
@@ -284,7 +284,7 @@ class Values {
       reject(describe(plan_, i) + " on " + task() + ": its condition is " + text_of(predicate));
   }
 
-  /// Operands of one instruction that are split over the same tasks are split over them in the same order.
+  /// Checks that operands of one instruction that are split over the same tasks are split over them in the same order.
   void check_cuts(const Instruction& i) {
     if (i.what != Opcode::kernel && i.what != Opcode::copy) return;
     std::vector<std::uint32_t>& cuts = cuts_;
@@ -302,8 +302,8 @@ class Values {
           reject(describe(plan_, i) + " on " + task() + ": its operands are cut over the same tasks in another order");
   }
 
-  /// Where a collective joins or cuts parts, the value is split over the members, in their order; along all other
-  /// splits the members have the same part.
+  /// Checks that a value that a collective joins or cuts is split over the members, in their order. Along all other
+  /// splits the members must have the same part.
   void check_parts(const Instruction& i) {
     const Collective& collective = plan_.collectives[i.collective()];
     const CollectiveKind kind = plan_.schedules[collective.schedule].kind;
@@ -316,7 +316,7 @@ class Values {
     note_window(i, i.outputs, ends_[i.collective()].out);
   }
 
-  /// The inputs of all members are parts of one value, and so are the outputs.
+  /// Notes the window of a collective's operand. Rejects the plan if other members have parts of another value.
   void note_window(const Instruction& i, Range operands, std::optional<std::uint32_t>& window) const {
     if (operands.count == 0 || operand(operands, 0).bytes == 0) return;
     const Buffer& b = operand(operands, 0);
@@ -324,7 +324,8 @@ class Values {
     window = b.window;
   }
 
-  /// Along the splits that a collective neither joins nor cuts, members that get have the same part as those that give.
+  /// Checks the splits that a collective neither joins nor cuts: along them, members with an output have the same part
+  /// as members with an input.
   void check_ends(std::uint32_t c) {
     if (!ends_[c].in || !ends_[c].out) return;
     const std::vector<SplitDim> in = kept_splits(c, *ends_[c].in), out = kept_splits(c, *ends_[c].out);
@@ -338,7 +339,7 @@ class Values {
     if (!same) reject(described(plan_, c) + ": members get parts of other dims or places than are given");
   }
 
-  /// The splits of a window, except that over the members.
+  /// The splits of a window, except the split over the members.
   [[nodiscard]] std::vector<SplitDim> kept_splits(std::uint32_t c, std::uint32_t window) {
     std::vector<SplitDim> kept;
     if (window == kNone) return kept;
@@ -350,7 +351,7 @@ class Values {
     return kept;
   }
 
-  /// A member that has an input, and one that has an output.
+  /// giver(): the index of a member that has an input. getter(): the index of a member that has an output.
   static std::size_t giver(const Schedule& schedule) {
     const bool root_gives = schedule.kind == CollectiveKind::broadcast || schedule.kind == CollectiveKind::scatter;
     return root_gives ? static_cast<std::size_t>(schedule.root) : no_guest(schedule);
@@ -361,7 +362,7 @@ class Values {
   }
   static std::size_t no_guest(const Schedule& schedule) { return schedule.guest_root && schedule.root == 0 ? 1 : 0; }
 
-  /// Which part the task has, and of how many.
+  /// The number of the task's part, and the number of parts.
   [[nodiscard]] std::pair<std::int32_t, std::size_t> part_of(const SplitDim& split, std::int32_t task) const {
     const Place place = tables_.places[split.grouping][static_cast<std::size_t>(task)];
     return {place.member,
@@ -416,7 +417,7 @@ class Values {
            named(b));
   }
 
-  /// Whether in each group of `a` all members, except member `guest`, have the same place in `b`.
+  /// Whether in each group of `a` all members, except member `guest`, have the same number in their groups of `b`.
   bool places_equal(std::uint32_t a, std::uint32_t b, std::int32_t guest) {
     const auto [at, fresh] = equal_.try_emplace({a, b, guest}, true);
     if (!fresh) return at->second;
@@ -475,14 +476,14 @@ class Values {
   };
   std::vector<Ends> ends_;  // of each collective
   std::vector<int> fed_, fetched_;
-  std::set<std::tuple<std::uint32_t, Opcode, std::uint32_t>> ports_;  // by parts: class, feed or fetch, which
+  std::set<std::tuple<std::uint32_t, Opcode, std::uint32_t>> ports_;  // by parts: class, opcode, number
   std::map<std::uint32_t, const Buffer*> variables_;                  // by name
   std::map<std::pair<std::uint32_t, std::uint32_t>, Sizes> parts_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, bool> differ_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::int32_t>, bool> agree_, equal_;
   std::vector<std::uint32_t> cuts_;
-  std::uint32_t views_class_ = kNone;                          // the buffer with its views in `views_`
-  std::map<std::uint32_t, std::vector<std::uint32_t>> views_;  // of a buffer
+  std::uint32_t views_class_ = kNone;                          // the class with its views in `views_`
+  std::map<std::uint32_t, std::vector<std::uint32_t>> views_;  // by buffer: its views
 };
 
 }  // namespace

@@ -12,8 +12,8 @@ namespace ferry {
 class KernelLookup;
 class OpSet;
 
-/// What the verifier knows besides the plan. It proves nothing about an op that it does not know, such as the user's
-/// own.
+/// Definitions that the verifier uses besides the plan. It proves nothing about an op that is not in `ops`, such as the
+/// user's own.
 struct KnownOps {
   const OpSet* ops = nullptr;             ///< null: default_ops()
   const KernelLookup* kernels = nullptr;  ///< null: trusts the plan about which inputs kernels may write over
@@ -21,17 +21,17 @@ struct KnownOps {
 
 struct Verdict {
   bool pass = false;
-  std::vector<std::string> proved;    ///< what holds, a line each
-  std::vector<std::string> unproved;  ///< what could not be proved because an op is not known, a line each
-  std::string reason;                 ///< the faults, with the user's lines, if it does not pass
+  std::vector<std::string> proved;    ///< the properties that hold, one line each
+  std::vector<std::string> unproved;  ///< the properties not proved because an op is unknown, one line each
+  std::string reason;                 ///< if it does not pass: the faults, with the user's lines
 };
 
 /// Checks that every index is in range, that the operands of every kernel have the types of its op's inference, and
 /// that every send has its receive with equal bytes. Checks that no tasks wait for each other in a cycle even if
-/// nothing is buffered, and that all members come to collectives in the same order. Checks that no buffer is read while
+/// nothing is buffered, and that all members start collectives in the same order. Checks that no buffer is read while
 /// or before it is written, that buffers are within their arenas, and that arenas fit into the memory of tasks and
-/// hosts, if the topology knows it. docs/internals/verifier.md has the full list. Takes time and memory of at most the
-/// plan's instructions × tasks.
+/// hosts, if the topology has its size. docs/internals/verifier.md has the full list. Time and memory grow at most with
+/// instructions × tasks of the plan.
 [[nodiscard]] Verdict verify(const Plan& plan, const KnownOps& known = {});
 
 /// Throws Error(file) with the reason unless every index, number and size of a plan from a file is in range. It is the
