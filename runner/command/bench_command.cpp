@@ -16,7 +16,7 @@ namespace {
 
 using bench::Benchmark;
 
-/// Whether `wanted` is the name, or a prefix of it that ends at a dot.
+/// Whether `wanted` is the name, or a prefix of the name that ends before a dot.
 bool selects(const std::string& wanted, const std::string& name) {
   return name == wanted || (name.starts_with(wanted) && name[wanted.size()] == '.');
 }

@@ -19,7 +19,7 @@ struct BenchLine {
   std::optional<double> peer_value, ratio;  ///< ratio: ferry ÷ peer
   bool lower_is_better = true;
 
-  /// How many times as fast as its peer ferry is; none without a peer.
+  /// The speed of ferry relative to its peer: 2 if ferry is twice as fast. None without a peer.
   [[nodiscard]] std::optional<double> speed() const;
 };
 

@@ -24,9 +24,9 @@ struct CalibrateOptions {
   double seconds = 20;
 };
 
-constexpr int kDigits = 4;  // of a figure
+constexpr int kDigits = 4;  // significant digits of a figure
 
-/// The number with as many digits as the measurement deserves.
+/// The number with kDigits significant digits: a measurement is not more exact.
 double rounded(double number) {
   double result = 0;
   static_cast<void>(parse_real(digits_text(number, kDigits), result));
@@ -37,7 +37,7 @@ LinkCost rounded(const LinkCost& link) {
   return {rounded(link.latency_seconds), rounded(link.bytes_per_second)};
 }
 
-/// The figures with fewer digits; a link that was not measured keeps its default.
+/// The costs with rounded figures. A link that was not measured has the default costs.
 PlanningCosts rounded(PlanningCosts costs) {
   costs.on_host = rounded(costs.on_host);
   costs.between_hosts = rounded(costs.between_hosts);
@@ -93,7 +93,8 @@ std::string summary(const Topology& measured, const std::vector<bench::SumTimes>
   return text + sums_text(sums);
 }
 
-/// The tasks of this process stand for processes, which share memory on a host.
+/// Puts the tasks of each host into one memory group. The virtual tasks of this process represent processes, which
+/// share memory on a host.
 void share_memory(Topology& topology) {
   for (TaskInfo& task : topology.tasks) task.memory_group = task.host;
 }

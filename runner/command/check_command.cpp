@@ -20,7 +20,7 @@ namespace ferry {
 namespace {
 
 struct CheckOptions : PlanCommandOptions {
-  std::string plan;  ///< of the graph in `file`; empty: it is made
+  std::string plan;  ///< path of a plan of the graph in `file`; empty: ferry makes the plan
   bool as_json = false, equal = false;
 };
 
@@ -28,13 +28,13 @@ struct CheckOptions : PlanCommandOptions {
 struct Found {
   Verdict verdict;
   Equality equality;         ///< with --equal
-  std::string last_batches;  ///< a line for each plan of a last batch that passed, too
+  std::string last_batches;  ///< one line for each plan of a last batch that also passed
 
   [[nodiscard]] bool is_equal() const { return equality.verdict == Equality::Verdict::equal; }
 };
 
-/// The verdict of the verifier on the plan of a graph, or on a .plan file. With --equal also whether the plan computes
-/// what the graph says.
+/// The verdict of the verifier on the plan of a graph, or on a .plan file. With --equal, also finds whether the plan
+/// computes the graph.
 Verdict verdict_of(CheckOptions& options, const KnownOps& known, Equality& equality) {
   if (!options.equal) return verify(plan_of(options).plan, known);
   Verdict verdict;
@@ -62,7 +62,7 @@ void require_usable(const CheckOptions& options) {
   if (!options.plan.empty()) refuse_options_of_graphs(options, options.plan, kOfRequests);
 }
 
-/// Error(usage) for a --step although all steps have the same plan, and that plan is given.
+/// Error(usage) if --step is given together with a plan, and all steps of the graph have the same plan.
 void require_uneven(const CheckOptions& options, const std::vector<Batches>& uneven) {
   if (options.plan.empty() || options.step == 0 || !uneven.empty()) return;
   throw Error(Code::usage, "--step {}: all steps of the graph have the same plan", options.step)

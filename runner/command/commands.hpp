@@ -1,5 +1,5 @@
-// The subcommands of `ferry`, one file each. Each function adds a subcommand to `app`; if that is the one which the
-// user gives, it sets `action`.
+// The subcommands of `ferry`, one file each. Each function adds one subcommand to `app`. If the user calls this
+// subcommand, it sets `action`.
 #pragma once
 
 #include <string>
@@ -22,14 +22,15 @@ void add_new_command(CLI::App& app, Action& action);
 void add_bench_command(CLI::App& app, Action& action);
 void add_calibrate_command(CLI::App& app, Action& action);
 void add_quote_command(CLI::App& app, Action& action);
-/// `launched`: the command that it starts, which take_launched() found; both outlive the action.
+/// `launched`: the command that `ferry launch` starts, from take_launched(). `launched` and `action` must stay valid
+/// until the action has run.
 void add_launch_command(CLI::App& app, const std::vector<std::string>& launched, Action& action);
-/// The same for the command that runs in a container.
+/// The same for `ferry worker`, which runs its command in a container.
 void add_worker_command(CLI::App& app, const std::vector<std::string>& launched, Action& action);
 
-/// Takes off `argv` the command that `ferry launch` or `ferry worker` is to start: all after its own options and a
-/// "--". Called between adding these and parsing, since words such as "[ -f x ]" mean lists to CLI11. Empty for other
-/// subcommands.
+/// Removes from `argv` the command that `ferry launch` or `ferry worker` will start: all words after the subcommand's
+/// own options and a "--". Call it after these options are added and before parsing, because CLI11 reads words such as
+/// "[ -f x ]" as lists. Returns no words for other subcommands.
 [[nodiscard]] std::vector<std::string> take_launched(const CLI::App& app, int& argc, char** argv);
 
 }  // namespace ferry

@@ -38,7 +38,7 @@ Tolerance tolerance_of(const std::string& folder) {
   return tolerance;
 }
 
-/// `tensor` as `dtype` if that is bfloat16: ONNX's cases store bfloat16 as uint16 with the same bits.
+/// `tensor` as bfloat16 if `dtype` is bfloat16: ONNX's cases store bfloat16 as uint16 with the same bits.
 Tensor as_dtype(const Tensor& tensor, DType dtype) {
   if (dtype != DType::bfloat16 || tensor.dtype() != DType::uint16) return tensor;
   return {dtype, tensor.sizes(), std::make_shared<Tensor>(tensor), tensor.bytes()};
@@ -50,7 +50,7 @@ std::string data_file(const std::string& folder, const std::string& stem, std::s
   return local_files().exists(path) ? path : "";
 }
 
-/// Reads output_0.pb, output_1.pb … up to the first that does not exist.
+/// Reads output_0.pb, output_1.pb … up to the first missing file.
 std::vector<Tensor> read_outputs(const std::string& folder) {
   std::vector<Tensor> tensors;
   for (;;) {
@@ -88,7 +88,7 @@ std::string refused(const onnx::Model& model) {
   return {};
 }
 
-/// Places each op, in bodies too, on one of two tasks.
+/// Places each op, also in the bodies of loops and branches, on one of two tasks.
 void place_at_random(Graph& graph, std::uint64_t seed) {
   for (OpId id = 0; id < graph.size(); ++id) {
     Annotation annotation = graph.op(id).annotation();
@@ -110,7 +110,7 @@ std::vector<Tensor> run_on(Graph& graph, int tasks, const TensorMap& feeds) {
   return session.run(fetches, feeds);
 }
 
-/// Why one data set fails; empty if it passes.
+/// The reason why a data set fails; empty if it passes.
 std::string run_data_set(const onnx::Model& model, const std::string& folder, const Tolerance& tolerance,
                          const onnx::Evaluate& evaluate, std::uint64_t seed) {
   const std::vector<Tensor> expected = read_outputs(folder);

@@ -1,5 +1,5 @@
-// Conformance: runs models on inputs stored beside them and compares the results with outputs stored there too, in the
-// folder layout of ONNX's own tests:
+// Conformance: runs models on stored inputs and compares the results with stored outputs. The folders have the layout
+// of ONNX's own tests:
 //
 //     DIR/model.onnx
 //     DIR/test_data_set_0/input_0.pb … output_0.pb …    tensors, in the order of the model's inputs and outputs
@@ -17,16 +17,16 @@ struct ConformanceCase {
   enum class Result { passed, failed, skipped };
   std::string name;  ///< the folder's name
   Result result = Result::passed;
-  std::string reason;  ///< one line that says why it has not passed
+  std::string reason;  ///< one line: why the case has not passed
 };
 
-/// Runs the case of a folder on one task; results must be as expected. Then runs it with each op on one of two tasks,
-/// drawn at random from `seed`; results must equal the results of one task bit for bit. Skips a case without data, or
-/// with inputs or outputs that are not tensors of ferry's dtypes.
+/// Runs the case of a folder on one task, and compares the results with the expected ones. Then runs it with each op on
+/// one of two tasks, drawn at random from `seed`: the results must have the same bits as on one task. Skips a case
+/// without data, or with inputs or outputs that are not tensors of ferry's dtypes.
 [[nodiscard]] ConformanceCase run_conformance_case(const std::string& folder, std::uint64_t seed);
 
-/// Case folders: the folders of `given` that are cases, and for the other folders the cases directly inside, sorted by
-/// name. Error(usage) for a folder that neither is a case nor has any.
+/// The folders of cases in `given`: a folder that is a case itself, or the cases directly inside of it, sorted by name.
+/// Error(usage) for a folder that is not a case and has none.
 [[nodiscard]] std::vector<std::string> conformance_folders(std::span<const std::string> given);
 
 }  // namespace ferry

@@ -17,7 +17,7 @@
 namespace ferry {
 namespace {
 
-/// For people: what a control group allows, and the file that says so. Empty: no more than the machine has.
+/// For people: the limit of a control group, and the file that sets it. Empty if the limit is not below `machine`.
 std::string limit_text(const GroupLimit& limit, std::uint64_t machine, const std::string& amount) {
   return limit.most < machine ? "; its control group may have " + amount + " (" + limit.file + ")" : std::string();
 }
@@ -92,7 +92,7 @@ bool differs_between_tasks(std::string_view variable) {
   return found->says == LaunchVariable::Says::rank || found->says == LaunchVariable::Says::number;
 }
 
-/// `alone`: the job has no other tasks; else variables that differ by nature have "…" for people.
+/// `alone`: the job has no other tasks. Otherwise the text has "…" for variables that always differ between tasks.
 Finding launcher_finding(bool alone) {
   std::string text;
   nlohmann::json data = nlohmann::json::object();
@@ -147,7 +147,7 @@ std::vector<Finding> examine(const Cluster& cluster) {
       job_finding(cluster)};
 }
 
-/// What all tasks of the job find. All call it together.
+/// The findings of all tasks of the job. Collective: all tasks call it.
 std::vector<TaskFindings> examine_all(const Cluster& cluster) {
   const std::string mine = packed(examine(cluster)) + "\n";
   const std::vector<std::uint8_t> all =

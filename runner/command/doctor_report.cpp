@@ -17,7 +17,7 @@ struct Alike {
   std::vector<int> tasks;
 };
 
-/// The text for a topic, by the tasks that find it, in the order of their first tasks.
+/// The different texts of a topic, each with the tasks that found it, in the order of their first tasks.
 std::vector<Alike> groups_of(std::span<const TaskFindings> tasks, std::size_t topic) {
   std::vector<Alike> groups;
   for (std::size_t task = 0; task < tasks.size(); ++task) {

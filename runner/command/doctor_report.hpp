@@ -1,4 +1,4 @@
-// What `ferry doctor` finds, as one table or one JSON object for all tasks of a job.
+// Prints the findings of `ferry doctor` as one table, or as one JSON object, for all tasks of a job.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,12 +9,12 @@
 
 namespace ferry {
 
-/// A line of the report: a topic and a sentence for people, values for programs.
+/// A line of the report: a topic, a sentence for people, and values for programs.
 struct Finding {
   std::string topic;
   std::string text;
   nlohmann::json data;
-  bool changes = false;  ///< from one moment to the next: tasks of one host differ in it by chance only
+  bool changes = false;  ///< the finding changes with time: tasks of one host differ only by chance
 };
 
 struct TaskFindings {
@@ -26,8 +26,9 @@ struct TaskFindings {
 [[nodiscard]] std::string packed(std::span<const Finding> findings);
 [[nodiscard]] std::vector<Finding> unpacked(std::string_view line);
 
-/// One line for each topic. Where tasks differ in it the topic has a star, and there is a line for each text, with the
-/// tasks that find it. What changes is told for a host by its first task. All tasks have the same topics.
+/// One line for each topic. If tasks differ in a topic, it has a star, and a line for each text with the tasks that
+/// found it. If a topic changes with time, all tasks of a host have the text of the host's first task. All tasks have
+/// the same topics.
 [[nodiscard]] std::string doctor_text(std::span<const TaskFindings> tasks);
 /// {"tasks": [{TOPIC: data, …}, …], "differ": [TOPIC, …]}, in task order.
 [[nodiscard]] std::string doctor_json(std::span<const TaskFindings> tasks);

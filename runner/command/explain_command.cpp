@@ -17,7 +17,7 @@ struct ExplainOptions : PlanCommandOptions {
   bool as_json = false, all = false;
 };
 
-/// What placement by itself chose for the op, and the best other layouts.
+/// The layouts that placement by itself chose for the op, compared with the best other layouts.
 nlohmann::ordered_json alternative_json(const Alternative& alternative) {
   return {{"layouts", alternative.layouts},
           {"computing_seconds", alternative.computing_seconds},
@@ -40,7 +40,7 @@ std::string reasons_json(const PlanResult& result, const std::string& op) {
   return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-/// The value that is fetched under that name, by its own; `name` itself if it is an op's, or no fetch's.
+/// The own name of the value that is fetched as `name`. `name` itself if it is the name of an op, or of no fetch.
 std::string without_alias(const Graph& graph, const Selection& selection, const std::string& name) {
   if (graph.find(name)) return name;
   for (std::size_t i = 0; i < selection.names.size(); ++i)
@@ -51,7 +51,7 @@ std::string without_alias(const Graph& graph, const Selection& selection, const 
   return name;
 }
 
-/// Error(usage) for an op of the graph that is not needed, and so is nowhere.
+/// Error(usage) for an op of the graph that the request does not need: such an op is placed nowhere.
 void require_needed(Graph& graph, const Selection& selection, const std::string& name) {
   auto op = graph.find(name);
   if (!op) op = graph.find(name.substr(0, name.rfind(':')));

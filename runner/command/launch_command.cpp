@@ -19,7 +19,7 @@ namespace {
 constexpr int kMostRestarts = 1'000'000;
 constexpr std::string_view kOtherWayToMeet = "FERRY_RENDEZVOUS";
 
-/// "NAME=VALUE"; a NAME alone has the value that it has here.
+/// "NAME=VALUE" for a task. A NAME alone gets the value that the variable has in this process.
 std::string variable_of(const std::string& text) {
   const std::string name = text.substr(0, text.find('='));
   if (name.empty()) throw Error(Code::usage, "-x {}: no name", text).hint("-x NAME=VALUE");
@@ -116,7 +116,7 @@ std::vector<std::string> take_launched(const CLI::App& app, int& argc, char** ar
   const CLI::App& command = *app.get_subcommand(argv[1]);
   int end = 2;
   while (end < argc && argv[end][0] == '-' && std::strcmp(argv[end], "--") != 0) {
-    // As mpirun has them; CLI11 would read -p pn and -n p.
+    // mpirun's spelling; CLI11 would read -p pn and -n p.
     static char per_host[] = "--ppn", tasks[] = "--tasks";
     if (std::strcmp(argv[end], "-ppn") == 0) argv[end] = per_host;
     if (std::strcmp(argv[end], "-np") == 0) argv[end] = tasks;
@@ -137,7 +137,7 @@ void add_launch_command(CLI::App& app, const std::vector<std::string>& launched,
                       "What each task runs: the first word that is no option, or all after --");
   add_where_options(*command, *options);
   add_end_options(*command, *options);
-  command->add_flag("--agent", *is_agent)->group("");  // how the launcher starts its part on a host
+  command->add_flag("--agent", *is_agent)->group("");  // the launcher starts its agent on a host with it
   add_examples(*command, R"(
     ferry launch -n 2 -- ferry run model.pb    two tasks on this host
     ferry launch --hosts h1:2,h2:2 -- ferry run model.pb    four tasks on two hosts

@@ -1,4 +1,4 @@
-// What the operating system says that this process has of this machine, for `ferry doctor`.
+// The resources of this machine that the operating system lets this process use, for `ferry doctor`.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace ferry {
 
 struct Machine {
   std::string host;
-  std::string cpu;                 ///< model name, as the kernel knows it
+  std::string cpu;                 ///< model name, from the kernel
   int cores = 0;                   ///< hardware threads that are online
   std::vector<int> mask;           ///< hardware threads that this process may run on
   GroupLimits limits;              ///< of its control groups
@@ -21,10 +21,10 @@ struct Machine {
   std::uint64_t shm_bytes = 0;     ///< size of /dev/shm; 0: there is none
   std::uint64_t shm_free_bytes = 0;
   std::string tcp_congestion;     ///< the algorithm that new TCP connections use, such as "cubic"
-  std::uint64_t descriptors = 0;  ///< how many files this process may have open
+  std::uint64_t descriptors = 0;  ///< number of files that this process may have open
 };
 
-/// Reads it all. Never fails: what cannot be read is 0 or empty.
+/// Reads all fields. Never fails: a field that cannot be read is 0 or empty.
 [[nodiscard]] Machine this_machine();
 
 /// The environment variables of launchers (mpirun, srun, torchrun) that are set in this process, as name and value.

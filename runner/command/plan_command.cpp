@@ -70,7 +70,7 @@ class PassTimes {
   std::vector<Pass> passes_;
 };
 
-/// What changed from the plan in the file to this one.
+/// The changes from the plan in the file to `plan`.
 PlanDiff difference(const std::string& path, const Plan& plan) {
   const Plan before = read_plan(local_files(), path);
   require_verified(before);
@@ -126,7 +126,7 @@ int plan(PrintedPlanOptions options) {
   }
   require_annotations(options, result);
   for (const std::string& warning : result.warnings) log_warn(warning);
-  std::optional<PlanDiff> changes;  // before --save writes, perhaps over the same file
+  std::optional<PlanDiff> changes;  // computed before --save, which may overwrite the same file
   if (!options.diff.empty()) changes = difference(options.diff, result.plan);
   if (!options.svg.empty())
     local_files().write(options.svg, with_charts(svg_of(plan_dot(result.plan, options.whole)), result.pipelines));

@@ -15,7 +15,7 @@
 namespace ferry {
 namespace {
 
-constexpr std::size_t kMostTotals = 4, kMostRoles = 8, kMostMessages = 10;  // lines; with titles and the last line 30
+constexpr std::size_t kMostTotals = 4, kMostRoles = 8, kMostMessages = 10;  // lines; 30 with titles and the last line
 
 struct Message {
   std::uint64_t bytes = 0;
@@ -55,7 +55,7 @@ std::string line_text(const Plan& plan, const Message& message,
 std::string messages_text(const PlanResult& result) {
   const std::vector<Message> all = messages_of(result.plan);
   if (all.empty()) return {};
-  std::map<std::string_view, const Reason*> reasons;  // of values that are moved; null: several times
+  std::map<std::string_view, const Reason*> reasons;  // by moved value; null: it has several reasons
   for (const Reason& reason : result.reasons)
     if (reason.transfer)
       if (const auto [at, fresh] = reasons.try_emplace(reason.subject, &reason); !fresh) at->second = nullptr;
@@ -65,7 +65,7 @@ std::string messages_text(const PlanResult& result) {
   return text;
 }
 
-/// Who is in the class, and what each of them does in a step.
+/// The tasks of the class, with the number of instructions and the computing time of each in a step.
 std::string role_text(const Plan& plan, std::uint32_t index, int task, const OpSet& ops) {
   const double seconds = planned_step_seconds(plan, task, ops);
   return heading_of(plan, index) + "; " + plural(plan.classes[index].regions[1].instructions.count, "instruction") +

@@ -1,4 +1,4 @@
-// What `ferry plan` prints without --all: a plan on one screen.
+// The summary that `ferry plan` prints without --all: a plan on one screen.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace ferry {
 
-/// At most 30 lines: the totals of a step; of each role its tasks, memory, number of instructions and estimated
-/// computing time (by `ops`, which define the plan's ops); and the ten largest messages with their lines, and with
-/// their reasons if the result has reasons.
+/// Has at most 30 lines: the totals of a step; the tasks of each role, their memory, number of instructions and
+/// estimated computing time; and the ten largest messages with their lines, and with their reasons if the result has
+/// reasons. `ops` must define the plan's ops: the computing times come from it.
 ///
 ///     plan of 3 tasks in 3 classes; a step sends 2 messages of 24 bytes, copies 0 values
 ///     class 0: task 0, 1 thread, cpu:0 64 bytes a step and 0 kept; 5 instructions, less than 0.001 ms of computing

@@ -20,7 +20,7 @@
 namespace ferry {
 namespace {
 
-/// An example of what --shape takes for an input of that shape: "x=SIZE,784".
+/// An example of an argument of --shape for an input of that shape: "x=SIZE,784".
 std::string example_of(const std::string& name, const Shape& shape) {
   std::vector<std::string> sizes;
   sizes.reserve(static_cast<std::size_t>(shape.rank()));
@@ -28,7 +28,7 @@ std::string example_of(const std::string& name, const Shape& shape) {
   return formatted("{}={}", name, as_is(join(sizes, ",")));
 }
 
-/// Gives types to the inputs that --feed does not name: a plan depends on nothing else.
+/// Sets the types of the inputs that --feed does not name. A plan depends on nothing else of an input.
 void add_types(const Graph& graph, const InputSizes& shapes, Selection& selection) {
   const std::vector<bool> needed = needed_ops(graph, selection);
   for (OpId id = 0; id < graph.size(); ++id) {

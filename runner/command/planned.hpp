@@ -1,4 +1,4 @@
-// Makes plans without running them: common to plan, check and explain.
+// Makes plans without running them, for the commands plan, check, explain and quote.
 #pragma once
 
 #include <functional>
@@ -23,9 +23,9 @@ struct PlanCommandOptions : JobOptions {
   std::string file;
   std::vector<std::string> shapes;  ///< "x=64,784"
   std::int64_t step = 0;            ///< RunRequest::planned_step
-  /// Called with a graph and what of it is to be planned, before planning.
+  /// Called before planning, with the graph and the selection to plan.
   std::function<void(Graph&, const Selection&)> on_selection = {};
-  std::vector<const CLI::Option*> of_graphs = {};  ///< options that say how to plan; refused for a .plan file
+  std::vector<const CLI::Option*> of_graphs = {};  ///< options for planning; an error with a .plan file
 };
 
 /// Reads texts such as "x=64,784". Error(usage) for malformed or repeated arguments.
@@ -37,17 +37,17 @@ CLI::Option* add_hosts_options(CLI::App& app, JobOptions& options);
 /// Adds FILE, --shape, --step, --hosts, --cluster and the options of a job.
 void add_plan_options(CLI::App& app, PlanCommandOptions& options);
 
-/// Calls f with a session of the graph file over virtual tasks, and what of the graph is to be planned. An input has
-/// the shape of its --feed, else the shape of --shape, else its own. Error(usage) names an input with a shape that is
-/// still unknown.
+/// Calls f with a session of the graph file over virtual tasks, and with the selection to plan. An input has the shape
+/// of its --feed, else the shape of --shape, else its own. Error(usage) names an input with a shape that is still
+/// unknown.
 void with_session(const PlanCommandOptions& options, const std::function<void(Session&, const Selection&)>& f);
 
-/// Error(usage) for an option of `of_graphs` that was given although `plan` names a plan file, except the names in
-/// `used`. A --device that simulates is no error: it gives the tasks their devices.
+/// Error(usage) if `plan` names a plan file and an option of `of_graphs` is given, except the names in `used`. A
+/// --device that simulates devices is no error: it sets the devices of the tasks.
 void refuse_options_of_graphs(const PlanCommandOptions& options, const std::string& plan,
                               std::span<const std::string_view> used = {});
 
-/// The plan in a .plan file (then without reasons), or one made in with_session().
+/// The plan in a .plan file (without reasons), or a plan made in with_session().
 [[nodiscard]] PlanResult plan_of(const PlanCommandOptions& options);
 
 }  // namespace ferry

@@ -21,10 +21,10 @@ namespace {
 struct QuoteOptions : PlanCommandOptions {
   std::optional<double> price;
   bool as_json = false;
-  bool share_memory = false;  ///< the tasks of this machine are processes that share memory, as in the cluster file
+  bool share_memory = false;  ///< plan for tasks of this machine that share memory on a host
 };
 
-constexpr int kLeastTable = 8;  // tasks up to which the table goes at least
+constexpr int kLeastTable = 8;  // the table goes up to at least this many tasks
 constexpr double kMostPrice = 1e12;
 
 double price_in(const std::string& text) {
@@ -33,7 +33,7 @@ double price_in(const std::string& text) {
   throw not_a_number("--price", text, "a number", "0", "1e12");
 }
 
-/// Drops the messages of plans that are made for the table.
+/// Drops the log messages of plans that are made only for the table.
 class Silence {
  public:
   Silence() : before_(log_sink([](LogLevel, std::string_view) { return true; })) {}
@@ -51,8 +51,8 @@ bool describes_tasks(const ClusterOptions& cluster) {
          cluster.memory_bytes > 0 || cluster.gpu_memory_bytes > 0;
 }
 
-/// Where the command line describes the tasks, a cluster file gives only the costs, as in a run, and whether tasks of a
-/// host share memory.
+/// If the command line describes the tasks, takes from the cluster file only the costs, as in a run, and whether tasks
+/// of a host share memory.
 void choose_tasks(QuoteOptions& options) {
   ClusterOptions& cluster = options.cluster;
   if (!cluster.elsewhere || !describes_tasks(cluster)) return;
@@ -65,7 +65,7 @@ void choose_tasks(QuoteOptions& options) {
         .hint("give the file, or --tasks, --threads, --hosts, --jobs, --memory and --gpu-memory");
 }
 
-/// Plans for the tasks that the options describe as for processes, which share memory on a host.
+/// Plans for the tasks of the options as if they were processes, which share memory on a host.
 void plan_for_processes(ClusterOptions& cluster) {
   cluster.transport = "inproc";
   Topology topology = Cluster::connect(cluster).topology();
@@ -74,7 +74,7 @@ void plan_for_processes(ClusterOptions& cluster) {
   cluster.threads = 0;  // the topology has them
 }
 
-/// The first tasks of the cluster. If it has fewer, hosts like its last one are added.
+/// The first `count` tasks of the cluster. If the cluster has fewer, adds hosts like its last one.
 Topology resized(Topology cluster, std::size_t count) {
   std::vector<TaskInfo>& tasks = cluster.tasks;
   const auto on_last = static_cast<std::size_t>(std::ranges::count(tasks, tasks.back().host, &TaskInfo::host));
@@ -90,7 +90,7 @@ Topology resized(Topology cluster, std::size_t count) {
   return cluster;
 }
 
-/// The options with another number of tasks.
+/// The options with `tasks` tasks.
 QuoteOptions with_tasks(QuoteOptions options, int tasks) {
   ClusterOptions& cluster = options.cluster;
   if (cluster.elsewhere) cluster.elsewhere = resized(std::move(*cluster.elsewhere), static_cast<std::size_t>(tasks));
@@ -99,7 +99,7 @@ QuoteOptions with_tasks(QuoteOptions options, int tasks) {
   return options;
 }
 
-/// Calls f with the plan, its estimate, the selection and its data.
+/// Calls f with the plan, its estimate, the selection and the batches of its data.
 template <class F>
 void with_estimate(QuoteOptions options, const F& f) {
   if (options.share_memory) plan_for_processes(options.cluster);
@@ -117,7 +117,7 @@ void with_estimate(QuoteOptions options, const F& f) {
   });
 }
 
-/// 1, 2, 4, …, and `tasks`.
+/// The numbers of tasks in the table: 1, 2, 4, …, and `tasks`.
 std::vector<int> table_of(int tasks) {
   std::vector<int> table{tasks};
   for (int count = 1; count <= std::max(tasks, kLeastTable); count *= 2)
@@ -170,7 +170,7 @@ void add_quote_command(CLI::App& app, Action& action) {
   command->add_option("FILE", options->file, "A graph (.pb, .pbtxt) or an ONNX model (.onnx)")->required();
   add_job_options(*command, *options);
   command->remove_option(
-      command->get_option("--invariant"));  // its tasks share cores, and planned times know nothing of it
+      command->get_option("--invariant"));  // its tasks share cores, which planned times do not take into account
   add_hosts_options(*command, *options)
       ->description(
           "Plans for the hosts, tasks and links that a file describes; where other options describe the tasks, with "

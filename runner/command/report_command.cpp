@@ -23,7 +23,7 @@ std::string read_text(const std::string& file) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// What a report, or a trace, says of its run.
+/// Reads a run from a report or a trace.
 ReportedRun read_run(const std::string& file) {
   const std::string text = read_text(file);
   if (is_report_page(text)) return {file, run_in_page(text, file)};
@@ -32,7 +32,7 @@ ReportedRun read_run(const std::string& file) {
   return {file, report.json()};
 }
 
-/// The curves in a report, or in what --metrics wrote.
+/// Reads the curves from a report, or from a file that --metrics wrote.
 NamedCurves read_curves(const std::string& file) {
   const std::string text = read_text(file);
   return {file, is_report_page(text) ? curves_in_run(run_in_page(text, file)) : curves_in_metrics(text, file)};

@@ -98,7 +98,7 @@ int show_model(const std::string& folder) {
   return 0;
 }
 
-/// In local time; "?" if there is none.
+/// The local time; "?" if the time cannot be converted.
 std::string time_text(std::time_t time) {
   struct tm local {};
   if (localtime_r(&time, &local) == nullptr) return "?";
@@ -107,13 +107,13 @@ std::string time_text(std::time_t time) {
   return {text, size};
 }
 
-/// When the file was last written; "?" if it cannot be read.
+/// The time when the file was last written; "?" if it cannot be read.
 std::string time_of(const std::string& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0 ? time_text(status.st_mtime) : "?";
 }
 
-/// Prints how many checkpoints there are, and for each a line: name, time, step, tasks, bytes, whether it can be
+/// Prints the number of checkpoints, and a line for each: its name, time, step, tasks and bytes, and whether it can be
 /// loaded.
 int show_checkpoints(const std::string& folder) {
   const std::vector<CheckpointFacts> all = checkpoints_in(folder, local_files());
@@ -151,7 +151,7 @@ int show_plan(const std::string& file) {
   return 0;
 }
 
-/// What each task of a failed job did last, and how long before the end.
+/// Prints the last events of each task of a failed job, with their times before the end.
 int show_flight(const ShowOptions& options) {
   const FlightFile flight = read_flight_file(local_files(), options.file);
   std::string text = "flight of " + plural(flight.tasks.size(), "task") + ", which failed at " +
