@@ -24,7 +24,7 @@ namespace ferry {
 namespace {
 
 constexpr std::uint64_t kMostBytes = 1 << 20;
-constexpr std::uint32_t kMostGpus = 1024;  // of a task
+constexpr std::uint32_t kMostGpus = 1024;  // per task
 constexpr const char* kHint = "docs/reference/cluster_format.md says how it is written";
 
 /// Keeps the first error of the parser.
@@ -39,8 +39,8 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
 };
 
 constexpr double kMost = ComputeCosts::kMostPicoseconds;
-/// Of a flop or a byte. Planned times are 63-bit numbers of picoseconds: with slower machines, a long step would not
-/// fit.
+/// The range of picoseconds for a flop or a byte, and the least bandwidth in bytes per second. Planned times are 63-bit
+/// numbers of picoseconds: on a slower machine, the time of a long step would not fit.
 constexpr double kLeastOfUnit = 1e-6, kMostOfUnit = 1e6, kLeastBandwidth = 1e3;
 constexpr ComputeFigure kFigures[] = {
     {"call_ps", &ComputeCosts::call, 0, kMost},
@@ -77,7 +77,7 @@ class Reader {
     result.origin = {file.compute().ferry(), file.compute().cpu(), file.compute().kernels()};
     std::vector<const google::protobuf::FieldDescriptor*> given;
     file.GetReflection()->ListFields(file, &given);
-    result.has_costs = given.size() > 1;  // besides the hosts
+    result.has_costs = given.size() > 1;  // a field besides the hosts
     for (int i = 0; i < file.host_size(); ++i) add(file.host(i), i, topology);
     return result;
   }
@@ -87,8 +87,8 @@ class Reader {
     throw Error(Code::file, "{}: {}", path_, as_is(what)).hint(kHint);
   }
 
-  /// Names the line of the field `name` in the index-th of the messages `of` (-1: the only one), or the line of the
-  /// message if the field is not there.
+  /// Fails with the line of the field `name` in message `index` of the field `of` (-1: its only message), or with the
+  /// line of the message if the field is not there.
   [[noreturn]] void fail_at(const char* of, int index, const char* name, const std::string& what) const {
     const auto* outer = cluster_file::Cluster::descriptor()->FindFieldByName(of);
     const auto* inner = places_.GetTreeForNested(outer, index);

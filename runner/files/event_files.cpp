@@ -15,7 +15,7 @@
 namespace ferry {
 namespace {
 
-/// CRC-32C (Castagnoli), reflected, as RFC 3720 has it.
+/// CRC-32C (Castagnoli), reflected, as RFC 3720 defines it.
 std::uint32_t crc32c(std::string_view data) {
   constexpr std::uint32_t kPolynomial = 0x82f63b78;
   static const std::array<std::uint32_t, 256> table = [] {
@@ -32,7 +32,7 @@ std::uint32_t crc32c(std::string_view data) {
   return ~crc;
 }
 
-/// Little-endian.
+/// The bytes of the number, little-endian.
 template <class T>
 std::string bytes_of(T number) {
   std::string bytes;
@@ -64,22 +64,23 @@ std::string number(int field, std::int64_t value) {
   return key(field, kVarint) + varint(static_cast<std::uint64_t>(value));
 }
 
-/// An Event: wall_time = 1, step = 2, and `what`, one of its other fields.
+/// An Event: field 1 is wall_time, field 2 is step, and `what` is one of its other fields.
 std::string event(std::int64_t step, const std::string& what) {
   return tf_record(key(1, kFixed64) + bytes_of(std::bit_cast<std::uint64_t>(wall_seconds())) + number(2, step) + what);
 }
 
-/// file_version = 3, which comes first in a file.
+/// The first record of a file: field 3 is file_version.
 std::string first_event() {
   return event(0, text(3, "brain.Event:2"));
 }
 
-/// session_log = 7 with status = 1, START = 1: what came from this step on is void.
+/// Field 7 is session_log, with status (field 1) START (1): readers drop earlier records of this step and of later
+/// steps.
 std::string restart(std::int64_t step) {
   return event(step, text(7, number(1, 1)));
 }
 
-/// summary = 5 with a value = 1 for each scalar: tag = 1, simple_value = 2.
+/// Field 5 is summary, with a value (field 1) for each scalar: field 1 is its tag, field 2 its simple_value.
 std::string scalars(std::int64_t step, const Metrics& metrics) {
   std::string values;
   for (const auto& [name, value] : metrics)
@@ -88,8 +89,8 @@ std::string scalars(std::int64_t step, const Metrics& metrics) {
   return event(step, text(5, values));
 }
 
-/// A name that no other process takes. TensorBoard reads the files of a folder in the order of their names. Files of
-/// the same second come in the order of process ids, unless the ids wrap around.
+/// A file name that no other process uses. TensorBoard reads the files of a folder in the order of their names. Files
+/// of the same second are in the order of process ids, unless the ids wrap around.
 std::string new_file_in(const std::string& folder, FileSystem& files) {
   const std::string seconds = std::to_string(static_cast<std::int64_t>(wall_seconds())), pid = std::to_string(getpid());
   const std::string padding(pid.size() < 7 ? 7 - pid.size() : 0, '0');
@@ -120,7 +121,7 @@ void EventFiles::add(std::int64_t step, std::string_view entry, const Metrics& m
 
 std::unique_ptr<GrowingFile> EventFiles::file_for(std::string_view entry, std::int64_t step) {
   const std::string folder = folder_ + "/" + file_name_of(std::string(entry)),
-                    first = first_event() + restart(std::min(before_ + 1, step));  // an evaluation may be repeated
+                    first = first_event() + restart(std::min(before_ + 1, step));  // this run may repeat an evaluation
   try {
     files_.make_folders(folder);
     return std::make_unique<GrowingFile>(new_file_in(folder, files_), first, "--tensorboard", files_, clock_);

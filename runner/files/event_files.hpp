@@ -1,4 +1,4 @@
-// --tensorboard DIR: the scalars that a run fetches, as event files that TensorBoard shows.
+// --tensorboard DIR: writes the scalars that a run fetches as event files for TensorBoard.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace ferry {
 
-/// DIR/ENTRY/events.out.tfevents.SECONDS.HOST.PROCESS: a run of TensorBoard's for each entry, with a scalar for each
-/// fetch. The folder's name is file_name_of() the entry, so that none leads out of DIR. The format is TFRecord, with
-/// serialized tensorflow.Event messages (tensorflow/core/util/event.proto). What a folder already has stays;
-/// TensorBoard drops those steps of it that the run does again. Used from one thread.
+/// Writes the files DIR/ENTRY/events.out.tfevents.SECONDS.HOST.PROCESS. TensorBoard shows a run for each entry, with a
+/// scalar for each fetch. The name of an entry's folder is file_name_of() the entry, so that every folder is inside
+/// DIR. The format is TFRecord, with serialized tensorflow.Event messages (tensorflow/core/util/event.proto). Files
+/// that a folder already has stay; TensorBoard drops their steps that this run repeats. Used from one thread.
 class EventFiles final : public MetricsSink {
  public:
-  /// `before`: steps that were done before this run. Files are made with the first scalars of their entry. Errors as
-  /// FileSystem::make_folders.
+  /// `before`: the number of steps done before this run. A file is created with the first scalars of its entry. Errors
+  /// as FileSystem::make_folders.
   EventFiles(std::string folder, std::int64_t before, FileSystem& files, Clock& clock);
 
   /// If an entry's file cannot be created or extended, ferry prints one warning, the run continues, and the entry's
@@ -39,7 +39,7 @@ class EventFiles final : public MetricsSink {
   std::map<std::string, std::unique_ptr<GrowingFile>, std::less<>> of_entry_;
 };
 
-/// One record of a TFRecord file: the length, a checksum of it, the data, and a checksum of these (CRC-32C, masked).
+/// One record of a TFRecord file: the length, its checksum, the data, and its checksum (CRC-32C, masked).
 [[nodiscard]] std::string tf_record(std::string_view data);
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// Graphs from files of any kind that the command reads.
+// Reads graphs from files of any kind that the commands accept.
 #pragma once
 
 #include <map>
@@ -15,19 +15,19 @@ namespace ferry {
 /// Sizes of inputs, by name.
 using InputSizes = std::map<std::string, std::vector<std::int64_t>, std::less<>>;
 
-/// Reads "batch=4" and the like: the size of each dim, by name. Error(usage) for malformed or repeated arguments.
+/// Reads texts such as "batch=4": the size of each dim, by name. Error(usage) for malformed or repeated arguments.
 [[nodiscard]] std::map<std::string, std::int64_t, std::less<>> parse_dims(const std::vector<std::string>& dims);
 
-/// A graph, and the --feed options that still have to be fed when it runs: the import of an ONNX model may have made
-/// constants of some.
+/// A graph, and the --feed options that it still needs when it runs: the import of an ONNX model may have turned some
+/// of them into constants.
 struct LoadedGraph {
   std::unique_ptr<Graph> graph;
   std::vector<std::string> feeds;
 };
 
-/// Reads a graph file (.pb, .pbtxt), or imports an ONNX model (.onnx) with the input sizes that --feed, `sizes` and
-/// --dim give. Errors as load_graph and onnx::import_model; Error(usage) when `sizes` names no input, or --dim is given
-/// for a graph file.
+/// Reads a graph file (.pb, .pbtxt), or imports an ONNX model (.onnx) with the input sizes from --feed, `sizes` and
+/// --dim. Errors as load_graph and onnx::import_model. Error(usage) if `sizes` has a name that is no input, or if --dim
+/// is given for a graph file.
 [[nodiscard]] LoadedGraph load_any_graph(const std::string& file, const JobOptions& options,
                                          const InputSizes& sizes = {});
 

@@ -1,4 +1,4 @@
-// GrowingFile: a file that a run extends while it lasts.
+// GrowingFile: a file that a run appends to.
 #pragma once
 
 #include <string>
@@ -9,11 +9,12 @@
 
 namespace ferry {
 
-/// Bytes are buffered, and written about five times a second and by flush() and the destructor. If writing fails, ferry
+/// Buffers bytes, and writes them about five times a second, in flush() and in the destructor. If writing fails, ferry
 /// prints one warning, the run continues, and nothing more is written. Used from one thread.
 class GrowingFile {
  public:
-  /// The file has `content` at first. `option`: what asked for it, for the warning. Errors as FileSystem::write.
+  /// Creates the file with `content`. `option`: the option that names the file, for the warning. Errors as
+  /// FileSystem::write.
   GrowingFile(std::string path, std::string_view content, std::string option, FileSystem& files, Clock& clock);
   ~GrowingFile() { flush(); }
   GrowingFile(const GrowingFile&) = delete;

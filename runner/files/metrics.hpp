@@ -1,4 +1,4 @@
-// Metrics: the scalars that a run fetches, and where they go step by step.
+// Metrics: the scalars that a run fetches in each step, and the sinks that store them.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ using Metrics = std::vector<std::pair<std::string, double>>;
 class MetricsSink {
  public:
   virtual ~MetricsSink() = default;
-  /// Adds the scalars of a step that is over; the first step is 1.
+  /// Adds the scalars of a step that has ended; the first step is 1.
   virtual void add(std::int64_t step, std::string_view entry, const Metrics& metrics) = 0;
   virtual void flush() = 0;
 };
 
-/// All that a run's scalars go to.
+/// All sinks of a run.
 class MetricsSinks {
  public:
   void add(std::unique_ptr<MetricsSink> sink) { sinks_.push_back(std::move(sink)); }

@@ -11,14 +11,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The lines in the file for steps up to `before`, unchanged. Adds the entries with a line for that step to
+/// The file's lines for steps up to `before`, unchanged. Adds the entries that have a line for step `before` to
 /// `at_before`.
 std::string kept_lines(const std::string& path, std::int64_t before, FileSystem& files,
                        std::set<std::string, std::less<>>& at_before) {
   if (before == 0 || !files.exists(path)) return {};
   const FileBytes bytes = files.read(path);
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  text = text.substr(0, text.rfind('\n') + 1);  // a run that was killed may have left a part of a line
+  text = text.substr(0, text.rfind('\n') + 1);  // a killed run may have left an incomplete line
   std::string kept;
   std::size_t number = 0;
   for (const std::string_view line : split(text, '\n')) {

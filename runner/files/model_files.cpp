@@ -26,7 +26,7 @@ std::string join_path(const std::string& folder, const char* name) {
   return folder + "/" + name;
 }
 
-/// What the manifest says of the variables file: its hash, and how many variables it has.
+/// The manifest's entries about the variables file: its hash, and the number of its variables.
 struct Promised {
   std::string hash;
   std::uint64_t variables = 0;
@@ -50,8 +50,7 @@ Promised promised(const std::string& folder) {
   return {field("hash").get<std::string>(), field("variables").get<std::uint64_t>()};
 }
 
-/// Error(usage) unless `folder` is a saved model, holds nothing, or does not exist: anything else must not be
-/// overwritten.
+/// Error(usage) unless `folder` is a saved model, is empty, or does not exist: nothing else may be overwritten.
 void require_replaceable(const std::string& folder) {
   FileSystem& files = local_files();
   if (files.is_link(folder))
@@ -66,12 +65,12 @@ void require_replaceable(const std::string& folder) {
         .hint("name another folder");
 }
 
-/// Removes the empty folders among these.
+/// Removes the empty folders among `folders`.
 void remove_empty(const std::vector<std::string>& folders) noexcept {
   for (const std::string& folder : folders) ::rmdir(folder.c_str());
 }
 
-/// The manifest of the variables in the folder. Between its two renames, a save has its manifest in ".saving" still.
+/// The manifest of the variables in the folder. Between the two renames of a save, it is still in ".saving".
 Promised present_manifest(const std::string& folder) {
   FileSystem& files = local_files();
   const std::string staging = join_path(folder, kStaging);
@@ -87,7 +86,7 @@ TensorMap read_model(const std::string& folder) {
   check_safetensors(*local_files().open_beneath(folder, kTensors));
   FileBytes bytes = local_files().read_beneath(folder, kTensors);
   const std::string hash = hex_digest(bytes.span());
-  if (hash != wanted.hash) wanted = present_manifest(folder);  // a run may have saved meanwhile
+  if (hash != wanted.hash) wanted = present_manifest(folder);  // another run may have saved meanwhile
   if (hash != wanted.hash)
     throw Error(Code::file, "{}: damaged: its hash is not the one in {}", path, kManifest)
         .hint("use another copy of the model");
@@ -105,14 +104,14 @@ ModelFolder::ModelFolder(const std::string& folder)
   try {
     files.make_folders(staging_);
     lock_.emplace(staging_, "");
-    if (files.exists(join_path(staging_, kManifest))) put_in_place();  // an earlier run was killed there
+    if (files.exists(join_path(staging_, kManifest))) put_in_place();  // an earlier run was killed before it did so
     clear();
     files.write(join_path(staging_, kProbe), std::string_view());
     files.move_file(join_path(staging_, kProbe), join_path(folder_, kProbe));
     files.remove(join_path(folder_, kProbe));
   } catch (Error& error) {
     if (lock_ && !files.exists(join_path(staging_, kManifest))) files.remove(staging_);
-    made_.insert(made_.begin(), staging_);  // without a lock in it, it is empty
+    made_.insert(made_.begin(), staging_);  // it is empty unless another run has its lock
     remove_empty(made_);
     throw error.note("the folder for a model is {:?}", folder_);
   }
@@ -145,7 +144,8 @@ void ModelFolder::write(const TensorMap& variables) {
   }
 }
 
-/// Moves a complete model out of ".saving". The variables are in place already if an earlier run was killed after that.
+/// Moves a complete model out of ".saving". If an earlier run was killed between the two moves, the variables are in
+/// place already.
 void ModelFolder::put_in_place() const {
   FileSystem& files = local_files();
   if (files.exists(join_path(staging_, kTensors)))
@@ -153,7 +153,7 @@ void ModelFolder::put_in_place() const {
   files.move_file(join_path(staging_, kManifest), join_path(folder_, kManifest));
 }
 
-/// Removes what a killed run has left, except for the lock.
+/// Removes the files that a killed run has left, except for the lock.
 void ModelFolder::clear() const {
   for (const std::string& name : local_files().list(staging_))
     if (!name.starts_with("lock")) local_files().remove(join_path(staging_, name.c_str()));

@@ -11,27 +11,26 @@
 namespace ferry {
 
 /// Reads the variables, by name. Error(file) names the file in the folder and its fault: it is missing, damaged (its
-/// hash is not the manifest's) or written by a newer ferry. The folder may be one that a run saves into.
+/// hash is not the manifest's) or written by a newer ferry. Another run may save into the folder meanwhile.
 [[nodiscard]] TensorMap read_model(const std::string& folder);
 
-/// The folder in which a run saves its model at the end. It is made and locked before the first step, so that what
-/// keeps the model from being saved is found before anything is computed. Used from one thread.
+/// The folder in which a run saves its model at the end. The folder is made and locked before the first step, so that
+/// an error that prevents saving is found before anything is computed. Used from one thread.
 ///
-/// The model is first written whole into the subfolder ".saving". Then two renames of files put it in place: of the
-/// variables, then of the manifest. Each replaces a file atomically, which all file systems can do. After a crash
-/// between the two, read_model() takes the manifest in ".saving"; the next ModelFolder completes what was begun.
+/// The model is first written whole into the subfolder ".saving". Then two renames put its files in place: first the
+/// variables, then the manifest. Each rename replaces a file atomically, on all file systems. After a crash between the
+/// two, read_model() takes the manifest in ".saving", and the next ModelFolder completes the save.
 class ModelFolder {
  public:
-  /// Error(usage) if there is anything but a model or an empty folder, the folder cannot be written, or another run
-  /// saves there.
+  /// Error(usage) if the folder has anything but a model, if it cannot be written, or if another run saves there.
   explicit ModelFolder(const std::string& folder);
-  /// Removes ".saving", and the folder if this made it and nothing was saved.
+  /// Removes ".saving", and the folders that this has made if nothing was saved.
   ~ModelFolder();
   ModelFolder(const ModelFolder&) = delete;
   ModelFolder& operator=(const ModelFolder&) = delete;
 
-  /// Writes the model, in place of the one that is there. If writing fails, that one stays. If the new model is
-  /// complete and only cannot be put in place, it stays in ".saving", which the error names.
+  /// Writes the model in place of the old one. If writing fails, the old model stays. If the new model is complete but
+  /// cannot be put in place, it stays in ".saving", and the error names this folder.
   void write(const TensorMap& variables);
 
  private:

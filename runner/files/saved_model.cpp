@@ -15,7 +15,7 @@
 namespace ferry {
 namespace {
 
-/// Calls body() in the process of task 0; an Error that it throws is thrown in all processes.
+/// Calls body() only in the process of task 0. If it throws an Error, all processes throw this Error.
 template <class F>
 void at_task_0(const Cluster& cluster, F body) {
   std::optional<Error> error;
@@ -73,7 +73,7 @@ void load_state(Session& session, const std::string& file) {
       if (!loaded.contains(name)) kept.push_back(name);
     if (!kept.empty() && kept.size() < state.size())
       log_info(formatted("{:?} lacks variables, which keep their values: {:.200}", file, join(kept, ", ")));
-    loaded.merge(state);  // tensors of the file stay
+    loaded.merge(state);  // merge() keeps the tensors of the file
     state = std::move(loaded);
   });
   session.restore(state);

@@ -1,4 +1,4 @@
-// Tensors in npy files.
+// Reads and writes tensors in npy files.
 #pragma once
 
 #include <functional>
@@ -10,16 +10,16 @@
 
 namespace ferry {
 
-/// Reads a tensor. `accept` gets the type in the header before anything else is read, and may throw to refuse it.
-/// Error(file) names the file and its fault.
+/// Reads a tensor. Calls `accept` with the type in the header before it reads the data; `accept` may throw to reject
+/// the file. Error(file) names the file and its fault.
 [[nodiscard]] Tensor read_npy_file(const std::string& path, const std::function<void(const Type&)>& accept = {});
 
-/// Writes folder/NAME.npy for each tensor, and makes the folder. In file names, a leading '.' and all characters but
-/// letters, digits, '.', '-' and '_' become '_', so that no name leads out of the folder; Error(usage) when two names
+/// Makes the folder, and writes folder/NAME.npy for each tensor. In file names, a leading '.' and all characters except
+/// letters, digits, '.', '-' and '_' become '_', so that all files are inside the folder. Error(usage) if two names
 /// become the same.
 void write_npy_files(const std::string& folder, std::span<const std::string> names, std::span<const Tensor> tensors);
 
-/// Error(usage) when two names would become the same file.
+/// Error(usage) if two names would become the same file.
 void check_npy_names(std::span<const std::string> names);
 
 /// The file name, without ".npy", that write_npy_files gives to a value of that name.

@@ -18,7 +18,7 @@ std::string given_by(std::string_view option, const std::string& path) {
   return formatted("{} {:?}", option, path);
 }
 
-/// Error, noting `given`, if no file can be made in the folder, whose path ends in a slash or is empty.
+/// Throws an Error, with the note `given`, if no file can be made in the folder. `folder` ends in a slash or is empty.
 void try_folder(const std::string& folder, const std::string& given) {
   const std::string probe = folder + ".ferry-probe-" + std::to_string(this_process().pid);
   try {

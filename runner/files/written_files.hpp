@@ -1,4 +1,4 @@
-// Which files a command writes, beside those that it reads.
+// Checks the files that a command will write, also against the files that it reads.
 #pragma once
 
 #include <span>
@@ -8,23 +8,24 @@
 
 namespace ferry {
 
-/// The path of the folder above; empty for a path of one name.
+/// The path of the parent folder; empty for a path of one name.
 [[nodiscard]] std::string parent_of(const std::string& path);
 
-/// A file as it was given: by which option ("--stats"; "" for an argument without one), and its path; empty: not given.
+/// A file as given on the command line: the option ("--stats"; "" for an argument without one) and the path, empty if
+/// the file is not given.
 struct GivenFile {
   std::string option, path;
 };
 
-/// Error(file) if the file that is to be written by that option has no folder, or is one; errors as FileSystem::write
-/// if it cannot be written. Links, pipes and devices are not tried.
+/// Error(file) if the file that the option will write has no folder, or is a folder; errors as FileSystem::write if it
+/// cannot be written. Links, pipes and devices are not tried.
 void check_written_file(std::string_view option, const std::string& file);
-/// The same for a folder that is to be made, or is there, and gets files: Error(file) if it, or one above it, is a
-/// file.
+/// The same for a folder that exists or will be made, and in which files will be written: Error(file) if the folder, or
+/// a folder above it, is a file.
 void check_written_folder(std::string_view option, const std::string& folder);
 
-/// Error(usage) when a file that is to be written is one that is read, or another that is to be written, through links
-/// as well. Terminals, pipes and devices may be given several times.
+/// Error(usage) if a file that will be written is also read, or is written twice, even through links. Terminals, pipes
+/// and devices may be given several times.
 void require_apart(const std::vector<GivenFile>& read, const std::vector<GivenFile>& written);
 
 }  // namespace ferry
