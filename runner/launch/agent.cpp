@@ -25,10 +25,10 @@
 namespace ferry {
 namespace {
 
-constexpr std::size_t kMostUnsent = 256 << 10;  // beyond that tasks wait until the launcher has read
+constexpr std::size_t kMostUnsent = 256 << 10;  // bytes; with more, tasks wait until the launcher has read
 
-/// The address from which this host was reached: what srun says, else the first word of SSH_CONNECTION, which a step
-/// of SLURM's may have from the shell of the user.
+/// The launcher's address as this host sees it: from SLURM's variable, else the first word of SSH_CONNECTION. SLURM's
+/// variable comes first, since a step of SLURM may have SSH_CONNECTION from the shell of the user.
 std::string launcher_address() {
   if (const char* address = std::getenv("SLURM_LAUNCH_NODE_IPADDR"); address != nullptr) return address;
   const char* connection = std::getenv("SSH_CONNECTION");
@@ -39,23 +39,23 @@ struct AgentTask {
   int number = 0;
   int process = 0;
   Descriptor in, out, error;
-  std::string input;           // still to be written to `in`
-  bool input_ends = false;     // after that
-  bool running = true;         // it, or what is left of its process group
-  ProcessEnd end;              // once its own process has ended
-  bool left_programs = false;  // its own process died of a signal that all of its group got, which may live on
+  std::string input;           // not yet written to `in`
+  bool input_ends = false;     // close `in` after `input`
+  bool running = true;         // the task, or the rest of its process group, runs
+  ProcessEnd end;              // set when the task's own process has ended
+  bool left_programs = false;  // a signal to the group killed the task's own process; others may live
 };
 
-/// Whether `end` says less about a task than the end of another process of its group: a process that was killed by a
-/// signal for the whole group, or that ended well.
+/// Whether `end` says little about the task: the process ended well, or a signal for the whole group killed it. The end
+/// of another process of the group then says more.
 bool is_weak(const ProcessEnd& end, const std::set<int>& passed_on) {
   return end.code() == 0 || passed_on.contains(end.signal);
 }
 
 class Agent {
  public:
-  /// SLURM signals every process of a step, the agent too. Its tasks have got such a signal themselves, so the agent
-  /// only takes note of it.
+  /// SLURM signals every process of a step, the agent and its tasks alike. So the agent only notes such a signal, and
+  /// does not pass it on.
   Agent(Descriptor in, Descriptor out)
       : signals_({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}),
         wire_(std::move(in), std::move(out), {}),
@@ -73,7 +73,7 @@ class Agent {
   }
 
  private:
-  /// Without a launcher, tasks that were asked to end get time for that, such as to save a checkpoint.
+  /// If the launcher is gone, tasks that were asked to end get time to end, for example to save a checkpoint.
   bool lets_tasks_end() {
     if (!asked_to_end_) return false;
     if (!std::exchange(alone_, true)) patience_ = Deadline(system_clock(), grace_);
@@ -144,7 +144,7 @@ class Agent {
   }
 
   static AgentTask started(const StartTasks& wanted, int local) {
-    // Variables of a launcher that this one runs under would name another job.
+    // Variables of a launcher that runs `ferry launch` describe another job.
     std::vector<std::string> others{"FERRY_RENDEZVOUS"};
     for (const LaunchVariable& variable : kLaunchVariables)
       if (variable.by != Launcher::tcp) others.emplace_back(variable.name);
@@ -160,7 +160,7 @@ class Agent {
       const std::size_t equals = variable.find('=');
       program.set.emplace_back(variable.substr(0, equals), variable.substr(equals + 1));
     }
-    // Only task 0 has something to read; the agent's own stdin is /dev/null by now.
+    // Only task 0 gets input. The agent's own stdin is /dev/null here.
     Pipe in;
     if (task.number == 0) {
       in = make_pipe();
@@ -176,7 +176,7 @@ class Agent {
     return task;
   }
 
-  /// Reads once what there is of a task's output. Returns whether there may be more.
+  /// Reads once from an output of the task, and forwards the bytes. Returns whether there may be more.
   bool pass_on(const AgentTask& task, Descriptor& from, LaunchFrameKind kind) {
     if (!from.open()) return false;
     std::array<char, 64 << 10> buffer{};
@@ -186,7 +186,7 @@ class Agent {
     return got > 0;
   }
 
-  /// Writes to the task's stdin what goes. What nobody reads is dropped.
+  /// Writes input to the task's stdin until the pipe is full. Drops the input if nobody reads the pipe.
   void feed(AgentTask& task) {
     while (!task.input.empty()) {
       const ssize_t written = task.in.open() ? write(task.in.get(), task.input.data(), task.input.size()) : -1;
@@ -213,9 +213,9 @@ class Agent {
     done_ |= !tasks_.empty() && std::none_of(tasks_.begin(), tasks_.end(), running);
   }
 
-  /// Notes the end of a process of the task's group. After a shell has died of a signal that all of the group got, the
-  /// task consists of the programs that the shell has started. The task's end is then the first of their ends that is
-  /// not weak.
+  /// Notes the end of a process of the task's group. If a signal for the whole group has killed the task's shell, the
+  /// task consists of the programs that the shell has started. The end of the task is then the first of their ends that
+  /// is not weak.
   void note_end(AgentTask& task, const ProcessEnd& end) const {
     const bool own = end.process == task.process;
     const bool of_rest = task.left_programs && is_weak(task.end, passed_on_) && !passed_on_.contains(end.signal);
@@ -223,7 +223,8 @@ class Agent {
     if (own) task.left_programs = passed_on_.contains(end.signal);
   }
 
-  /// Whether the task's process has ended, and its programs, too, if it died of a signal for the whole group.
+  /// Whether the task's process has ended. If a signal for the whole group killed it, its programs must also have
+  /// ended.
   [[nodiscard]] static bool is_over(const AgentTask& task) {
     return task.end.process != 0 && !(task.left_programs && group_lives(task.process));
   }
@@ -235,14 +236,15 @@ class Agent {
               packed(std::array{std::to_string(end.exit_code), std::to_string(end.signal)}));
   }
 
-  /// Passes on what a task that has ended wrote; a process that it left may still write, but a pipe holds only so much.
+  /// Forwards the rest of an ended task's output. A process that the task has left may still write, so the number of
+  /// reads is limited; it suffices for all that a pipe holds.
   void drain(AgentTask& task) {
     constexpr int kMostReads = 32;
     for (int i = 0; i < kMostReads && pass_on(task, task.out, LaunchFrameKind::output); ++i) continue;
     for (int i = 0; i < kMostReads && pass_on(task, task.error, LaunchFrameKind::error); ++i) continue;
   }
 
-  /// Says the rest, as long as the launcher is there to hear it.
+  /// Forwards the rest of the output, and waits until all is sent or the launcher is gone.
   void finish() {
     for (AgentTask& task : tasks_) drain(task);
     while (!wire_.closed() && wire_.unsent() > 0) {

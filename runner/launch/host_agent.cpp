@@ -17,14 +17,14 @@ namespace {
 
 constexpr int kSshFailed = 255, kNotFound = 127, kNotExecutable = 126;
 
-/// Parts of what ssh says when a host, such as a container that still starts, is not there yet.
+/// Parts of the messages of ssh if a host, such as a container that is still starting, cannot be reached yet.
 constexpr std::string_view kNotYet[] = {"Connection refused", "Could not resolve hostname", "No route to host"};
 
 bool says_not_yet(std::string_view line) {
   return std::ranges::any_of(kNotYet, [&](std::string_view part) { return line.find(part) != std::string_view::npos; });
 }
 
-/// What srun says on a cluster that binds no tasks to cores, though it is asked to bind none.
+/// srun's message on a cluster that cannot bind tasks to cores, even if it is asked to bind none.
 constexpr std::string_view kNoBinding = "cluster configuration lacks support for cpu binding";
 
 /// The path as a word of a POSIX shell.
@@ -45,7 +45,7 @@ std::vector<std::string> ssh_command(const LaunchOptions& options, const std::st
     if (!word.empty()) words.emplace_back(word);
   if (words.empty()) throw Error(Code::usage, "--ssh: no command").hint("--ssh \"ssh -p 2222\"");
   const auto seconds = std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(options.arrival_wait).count());
-  // Never asks for a password, and notices a host that is cut off. Options of the user's come first, and so win.
+  // ssh must never ask for a password, and must notice a lost connection. The user's options come first, so they win.
   for (const std::string& word :
        {std::string("-T"), std::string("-x"), std::string("-oBatchMode=yes"),
         "-oConnectTimeout=" + std::to_string(seconds), std::string("-oServerAliveInterval=10"), host,

@@ -1,4 +1,4 @@
-// The launcher's side of an agent on a host.
+// HostAgent: the launcher's side of the connection to the agent on a host.
 #pragma once
 
 #include <optional>
@@ -13,11 +13,12 @@
 
 namespace ferry {
 
-/// An agent and its host. Started here as a process, elsewhere by ssh or srun, which then is the process.
+/// The agent on a host. On this host the agent is a child process. For another host, the child process is ssh or srun,
+/// which runs the agent there.
 class HostAgent {
  public:
-  /// Starts it. Error(usage) when ssh or srun cannot be started. `earlier`: the reason why ssh did not reach the host
-  /// before, for lost().
+  /// Starts the agent. Error(usage) if ssh or srun cannot be started. `earlier`: the reason why an earlier try of ssh
+  /// did not reach the host, for lost().
   HostAgent(HostTasks tasks, const LaunchOptions& options, std::string earlier = {});
 
   [[nodiscard]] const HostTasks& tasks() const { return tasks_; }
@@ -27,22 +28,23 @@ class HostAgent {
   [[nodiscard]] AgentWire& wire() { return wire_; }
   [[nodiscard]] const AgentWire& wire() const { return wire_; }
 
-  /// What ssh or srun writes to stderr.
+  /// Watches the stderr of ssh or srun.
   [[nodiscard]] DescriptorWatch to_said() const { return {said_.get(), said_.open() && !said_ended_, false, false}; }
-  /// Reads what there is of that, and returns its complete lines, except those that say nothing of the job.
+  /// Reads the available part of this stderr. Returns its complete lines, except lines that do not concern the job.
   [[nodiscard]] std::vector<std::string> read_said();
 
-  /// Whether the last reason why ssh did not reach the host may pass: it, or its name, is not there yet.
+  /// Whether the last reason why ssh did not reach the host may be temporary: the host, or its name, does not exist
+  /// yet.
   [[nodiscard]] bool may_come_later() const;
   [[nodiscard]] const std::string& reason() const { return said_last_; }
 
-  /// Why an agent ended before its tasks: names host and reason.
+  /// The reason why an agent ended before its tasks; names the host.
   [[nodiscard]] Error lost() const;
 
-  std::optional<AgentHello> hello;  ///< once it has come
-  std::vector<int> processes;       ///< of the tasks, once they are started
+  std::optional<AgentHello> hello;  ///< set when the agent has sent it
+  std::vector<int> processes;       ///< process ids of the tasks, once they have started
   int running = 0;                  ///< tasks that have not ended
-  std::optional<ProcessEnd> end;    ///< of the agent, ssh or srun
+  std::optional<ProcessEnd> end;    ///< end of the child process: the agent, ssh or srun
 
  private:
   HostAgent(HostTasks tasks, const LaunchOptions& options, std::string earlier, Pipe to, Pipe from, Pipe said);

@@ -12,10 +12,10 @@
 namespace ferry {
 namespace {
 
-constexpr std::uint64_t kMostHostfileBytes = 16 << 20;  // a line for each slot of the largest clusters
+constexpr std::uint64_t kMostHostfileBytes = 16 << 20;  // enough for a line per slot of the largest clusters
 constexpr const char* kHostfileHint = "a line is NAME, NAME:SLOTS, or NAME slots=N max_slots=N";
 
-/// Reads hosts from one place; its errors say which.
+/// Reads hosts from one source, which its errors name.
 class HostReader {
  public:
   HostReader(Code code, std::string where, std::string hint)
@@ -23,11 +23,11 @@ class HostReader {
 
   [[noreturn]] void fail(const std::string& why) const { throw Error(code_, where_ + ": " + why).hint(hint_); }
 
-  /// NAME, NAME:SLOTS, [ADDRESS]:SLOTS, or an address of IPv6 alone.
+  /// Reads NAME, NAME:SLOTS, [ADDRESS]:SLOTS, or an IPv6 address alone.
   [[nodiscard]] LaunchHost host(std::string_view text) const {
     const std::size_t bracket = text.starts_with('[') ? text.find(']') : 0;
     if (bracket == std::string_view::npos) fail(formatted("'[' without ']' in {:?}", text));
-    constexpr std::ptrdiff_t kMostColons = 7;  // of an address; "::" stands for several
+    constexpr std::ptrdiff_t kMostColons = 7;  // of an IPv6 address; "::" replaces several
     const bool bare =
         bracket == 0 && (text.find("::") != std::string_view::npos || std::ranges::count(text, ':') == kMostColons);
     const std::size_t colon = bare ? std::string_view::npos : text.find(':', bracket);
@@ -46,7 +46,7 @@ class HostReader {
     }
   }
 
-  /// slots=N, max_slots=N or max-slots=N.
+  /// Sets slots=N, max_slots=N or max-slots=N.
   void set(LaunchHost& host, std::string_view text) const {
     const std::size_t equals = std::min(text.find('='), text.size());
     const std::string key(text.substr(0, equals));
@@ -77,7 +77,7 @@ class HostReader {
   std::string where_, hint_;
 };
 
-/// The words of a line. Blanks around '=' end none.
+/// The words of a line. Blanks around '=' do not end a word.
 std::vector<std::string> words_of(std::string_view line) {
   std::vector<std::string> words;
   while (!(line = trimmed(line)).empty()) {
@@ -90,7 +90,7 @@ std::vector<std::string> words_of(std::string_view line) {
   return words;
 }
 
-/// Collects hosts. One that is named again has the slots of both places, as in the hostfiles of PBS and LSF.
+/// Collects hosts. A host that is named again gets the slots of both entries, as in the hostfiles of PBS and LSF.
 class HostList {
  public:
   void add(LaunchHost host, const HostReader& reader) {
@@ -110,7 +110,7 @@ class HostList {
   std::unordered_map<std::string, std::size_t> places_;
 };
 
-/// How many tasks the host gets at most.
+/// The most tasks that the host can get.
 int room_of(const LaunchHost& host, std::optional<int> per_host) {
   if (per_host && *per_host > host.most)
     throw Error(Code::usage, "-ppn " + std::to_string(*per_host) + ": " + host.where + " allows " + host.name +

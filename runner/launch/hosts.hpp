@@ -1,4 +1,4 @@
-// The hosts of a job, as --hosts or a hostfile names them, and which tasks each of them gets.
+// The hosts of a job, from --hosts or a hostfile, and the tasks that each host gets.
 #pragma once
 
 #include <optional>
@@ -9,25 +9,25 @@
 
 namespace ferry {
 
-/// A host that tasks may be started on.
+/// A host on which tasks can be started.
 struct LaunchHost {
-  std::string name;       ///< as ssh takes it: NAME, USER@NAME or an address
-  int slots = 1;          ///< how many tasks it is for
-  int most = kUnlimited;  ///< how many it may ever have
-  std::string where;      ///< which named it: "--hosts", "FILE:LINE" or "SLURM_JOB_NODELIST"
-  bool by_srun = false;   ///< a node of this allocation of SLURM's, for which srun does what ssh does elsewhere
+  std::string name;       ///< as ssh accepts it: NAME, USER@NAME or an address
+  int slots = 1;          ///< number of tasks that the host gets by default
+  int most = kUnlimited;  ///< most tasks that the host may ever get
+  std::string where;      ///< source of the host: "--hosts", "FILE:LINE" or "SLURM_JOB_NODELIST"
+  bool by_srun = false;   ///< a node of this SLURM allocation: srun starts the agent, not ssh
 
   static constexpr int kUnlimited = 1 << 20;
 };
 inline constexpr int kMostSlots = 1 << 16;
 
-/// The hosts in "h1:2,h2", where h2 has one slot. A host that is named again has the slots of both places. Error(usage)
-/// for what is malformed.
+/// The hosts in "h1:2,h2", where h2 has one slot. A host that is named again gets the slots of both entries.
+/// Error(usage) for malformed text.
 [[nodiscard]] std::vector<LaunchHost> parse_hosts(std::string_view text);
 
-/// The hosts in the text of a hostfile, one a line. The forms are Open MPI's ("h1 slots=2 max_slots=4"), MPICH's and
-/// Intel's ("h1:2"), and the form of PBS and LSF, which name a host once for each of its slots. A # begins a comment.
-/// Error(file), with file and line, for malformed lines. `file`: its path, for messages.
+/// The hosts in the text of a hostfile, one in each line. It accepts the forms of Open MPI ("h1 slots=2 max_slots=4"),
+/// of MPICH and Intel MPI ("h1:2"), and of PBS and LSF, which name a host once for each of its slots. A # begins a
+/// comment. Error(file), with file and line, for malformed lines. `file`: its path, for messages.
 [[nodiscard]] std::vector<LaunchHost> parse_hostfile(const std::string& file, std::string_view text);
 /// The same for a file, of at most 16 MiB.
 [[nodiscard]] std::vector<LaunchHost> read_hostfile(const std::string& file);
@@ -39,8 +39,8 @@ struct HostTasks {
   int count = 0;
 };
 
-/// Gives `tasks` tasks to the hosts, in order, to each as many as it has slots, or `per_host`; by default all hosts get
-/// as many as that. Hosts that get none are left out. Error(usage) when there is not enough room.
+/// Assigns `tasks` tasks to the hosts, in order: to each as many as it has slots, or `per_host`. Without `tasks`, every
+/// host gets this many. Hosts without tasks are left out. Error(usage) if the hosts have too few slots.
 [[nodiscard]] std::vector<HostTasks> place_tasks(std::span<const LaunchHost> hosts, std::optional<int> tasks,
                                                  std::optional<int> per_host);
 

@@ -1,4 +1,4 @@
-// How the tasks of a job have ended, and what that makes of the job.
+// JobEnds: collects how the tasks of a job ended, and decides how the job has ended.
 #pragma once
 
 #include <optional>
@@ -15,34 +15,35 @@ struct TaskFailure {
   int code = 0;      ///< exit code
   std::string text;  ///< "task 1 on h2 was killed by signal 9 (Killed)"
   std::string host;
-  int task = -1;        ///< -1: it is the host that failed
-  bool killed = false;  ///< the task, by a signal
+  int task = -1;        ///< -1: the host has failed
+  bool killed = false;  ///< a signal killed the task
 };
 
 /// Collects failures in the order in which they are noticed.
 class JobEnds {
  public:
-  /// A task's end; one with exit code 0 is no failure. Returns whether it is one.
+  /// Adds the end of a task. Returns whether it is a failure: its exit code is not 0.
   bool add(int task, const std::string& host, const ProcessEnd& end);
   void add(const Error& error, const std::string& host);
-  /// The same, for a job that may go on without the task or host: it is a failure if another one follows.
+  /// The same for a task or host that the job may lose. The loss becomes the failure of the job only if another task
+  /// then fails because it lost a peer.
   void lose(int task, const std::string& host, const ProcessEnd& end);
   void lose(const Error& error, const std::string& host);
-  /// What was lost, if nothing has failed, first to last.
+  /// Descriptions of the lost tasks and hosts, the first one first.
   [[nodiscard]] std::vector<std::string> lost() const;
 
-  /// From now on tasks end because the launcher asks or kills them; that is no news, unless nothing failed before.
+  /// Call it before the launcher asks tasks to end or kills them: their ends count only if nothing failed before.
   void intervene() { own_doing_ = true; }
 
-  /// The failure that the job ends with: the first. But a task that ends with Code::peer_lost says that another one was
-  /// first, which, on another host, may be noticed later.
+  /// The failure that the job ends with: the first one. But a task that ends with Code::peer_lost shows that another
+  /// task failed first; if that task is on another host, its failure may be noticed later.
   [[nodiscard]] std::optional<TaskFailure> first() const;
 
  private:
   void note(TaskFailure failure);
 
   std::vector<TaskFailure> lost_, failures_;
-  std::optional<TaskFailure> own_;  // the first that is the launcher's doing
+  std::optional<TaskFailure> own_;  // the first failure after intervene()
   bool own_doing_ = false;
 };
 

@@ -34,7 +34,7 @@ std::vector<TableLine> lines_of_hosts(std::span<const HostRow> rows) {
   return lines;
 }
 
-/// How many characters wide the text is.
+/// The width of the text in characters.
 std::size_t width_of(const std::string& text) {
   const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; };
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins));

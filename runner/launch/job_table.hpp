@@ -1,4 +1,4 @@
-// The table of a job's tasks that the launcher prints once they are started.
+// The table of a job's tasks, which the launcher prints when they have started.
 #pragma once
 
 #include <span>
@@ -7,15 +7,15 @@
 
 namespace ferry {
 
-/// The tasks of a host, as they were started.
+/// The started tasks of a host.
 struct HostRow {
   std::string host;
   int first = 0;               ///< number of its first task
   std::vector<int> processes;  ///< a process id for each task
-  std::string cores;           ///< "0-3": those that all its tasks may run on
+  std::string cores;           ///< "0-3": the cores that all its tasks may run on
 };
 
-/// A line for each task, or for each host when there are more than 16 tasks, under a line of headings; at most one
+/// A line for each task, or for each host if there are more than 16 tasks, below a line of headings. At most one
 /// screen.
 [[nodiscard]] std::vector<std::string> job_table(std::span<const HostRow> rows);
 

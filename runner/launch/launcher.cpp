@@ -19,7 +19,7 @@
 namespace ferry {
 namespace {
 
-/// The hosts of the hostfile that the environment names; the MPI Operator of Kubernetes sets the variable of its MPI.
+/// The hosts in the hostfile that the environment names. Kubernetes' MPI Operator sets the variable of the MPI in use.
 std::optional<std::vector<LaunchHost>> hosts_of_environment() {
   std::string file, by;
   for (const char* variable : {"OMPI_MCA_orte_default_hostfile", "I_MPI_HYDRA_HOST_FILE", "HYDRA_HOST_FILE"}) {
@@ -39,7 +39,7 @@ std::optional<std::vector<LaunchHost>> hosts_of_environment() {
   }
 }
 
-/// With neither --hosts nor a hostfile nor an allocation there is room for any number of tasks here.
+/// Without --hosts, a hostfile or an allocation, this host gets any number of tasks.
 std::vector<HostTasks> placed_tasks(const LaunchOptions& options) {
   if (!options.hosts.empty()) return place_tasks(parse_hosts(options.hosts), options.tasks, options.per_host);
   if (!options.hostfile.empty()) return place_tasks(read_hostfile(options.hostfile), options.tasks, options.per_host);
@@ -52,13 +52,13 @@ std::vector<HostTasks> placed_tasks(const LaunchOptions& options) {
       options.tasks, options.per_host);
 }
 
-/// mpirun and srun would run the whole job as often as they start its launcher.
+/// Error(usage) under mpirun or srun with several tasks: each of them would be a launcher that runs the whole job.
 void require_one_launcher(const LaunchOptions& options) {
   std::optional<MpiLaunch> started;
   try {
     started = numbered_launch();
   } catch (const Error&) {
-    return;  // variables that say nothing clear
+    return;  // the variables are not clear
   }
   if (!started || started->size == 1) return;
   const std::string many = std::to_string(started->size), command = options.command.front() + " …";
@@ -68,7 +68,7 @@ void require_one_launcher(const LaunchOptions& options) {
       .hint("either alone: ferry launch -n " + many + " -- " + command + " or " + by + " -n " + many + " " + command);
 }
 
-/// Whether starting again may help: not where the command, a file or the plan is wrong, nor when somebody stopped it.
+/// Whether a restart may help. It does not if the command, a file or the plan is wrong, or if somebody stopped the job.
 bool may_help(const JobEnd& end) {
   constexpr std::array kHopeless = {Code::usage, Code::file, Code::plan, Code::preempted, Code::interrupted};
   return end.asked_by == 0 && std::none_of(kHopeless.begin(), kHopeless.end(),
@@ -86,7 +86,7 @@ void tell(const JobEnd& end) {
     log_error(end.failure->text);
 }
 
-/// Waits before a restart. Returns the signal by which the user stops it; 0: none came.
+/// Waits before a restart. Returns the signal with which the user ends the wait, or 0 if none came.
 int stop_within(Duration wait, SignalQueue& signals) {
   const Deadline end(system_clock(), wait);
   do {

@@ -10,24 +10,24 @@ namespace ferry {
 
 struct LaunchOptions {
   std::vector<std::string> command;    ///< the program of each task, and its arguments
-  std::optional<int> tasks, per_host;  ///< without: as many as the hosts have slots
-  /// As parse_hosts() and read_hostfile() take them; at most one. Neither: the hostfile that the environment names,
-  /// else the nodes of an allocation (slurm.hpp), else this host.
+  std::optional<int> tasks, per_host;  ///< if not set, the slots of the hosts decide
+  /// Texts for parse_hosts() and read_hostfile(); at most one is set. If neither is set: the hostfile that the
+  /// environment names, else the nodes of an allocation (slurm.hpp), else this host.
   std::string hosts, hostfile;
-  std::string interface;  ///< where the rendezvous listens; "": where the hosts reach this one
-  std::string ssh;        ///< the command, and options of it; "": srun for the nodes of an allocation, ssh for others
+  std::string interface;               ///< where the rendezvous listens; "": where the hosts reach this host
+  std::string ssh;                     ///< command with options; "": srun for nodes of an allocation, else ssh
   std::vector<std::string> variables;  ///< "NAME=VALUE" or "NAME", for all tasks
-  bool go_on = false;                  ///< a task that is lost does not end the job: JobEnds::lose
-  int restarts = 0;                    ///< how often a job that fails is started again
+  bool go_on = false;                  ///< a lost task does not end the job: JobEnds::lose
+  int restarts = 0;                    ///< most restarts of a job that fails
   std::chrono::milliseconds restart_wait =
-      std::chrono::seconds(1);  ///< before the first; later ones: restart_waits.hpp
-  std::chrono::milliseconds arrival_wait = std::chrono::seconds(60);  ///< for all hosts to come
-  std::chrono::milliseconds grace = std::chrono::seconds(30);         ///< for tasks to end that are asked to
+      std::chrono::seconds(1);  ///< before the first restart; later waits: restart_waits.hpp
+  std::chrono::milliseconds arrival_wait = std::chrono::seconds(60);  ///< for all hosts to connect
+  std::chrono::milliseconds grace = std::chrono::seconds(30);         ///< for tasks to end after they are asked to
 };
 
 /// Runs the job to its end. Returns its exit code: the exit code of the task that failed first
-/// (docs/guide/launching.md). When it returns, none of the job's processes is left on this host, and on others those
-/// that run are about to be killed.
+/// (docs/guide/launching.md). When it returns, no process of the job is left on this host, and processes on other hosts
+/// are about to be killed.
 [[nodiscard]] int launch(const LaunchOptions& options);
 
 }  // namespace ferry

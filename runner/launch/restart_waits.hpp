@@ -1,18 +1,18 @@
-// How long `ferry launch` waits before it starts a job again.
+// RestartWaits: the times that `ferry launch` waits before it restarts a job.
 #pragma once
 
 #include "base/system/clock.hpp"
 
 namespace ferry {
 
-/// Waits that double from one restart to the next, up to a minute (or the first wait, if that is longer), since what
-/// made the job fail may last. After a job that ran for ten minutes they start again from the shortest. As the back-off
-/// of Kubernetes.
+/// The waits double from one restart to the next, up to a minute (or the first wait, if that is longer), since the
+/// cause of the failure may last. After a job that ran for ten minutes, they begin again with the first wait. The
+/// back-off of Kubernetes works in the same way.
 class RestartWaits {
  public:
   explicit RestartWaits(Duration first) : first_(first), next_(first) {}
 
-  /// The wait before the restart of a job that has failed after it `ran` for so long.
+  /// The wait before the restart of a job that failed after it had run for `ran`.
   [[nodiscard]] Duration after(Duration ran);
 
  private:

@@ -64,7 +64,7 @@ class NodeList {
   }
 
   [[nodiscard]] int number(std::string_view digits) const {
-    // Leading zeros belong to the name.
+    // Leading zeros belong to the node's name.
     const std::size_t begin = std::min(digits.find_first_not_of('0'), digits.empty() ? 0 : digits.size() - 1);
     try {
       return whole_number("a node's number", digits.substr(begin), 0, 1 << 30);
@@ -121,7 +121,7 @@ std::optional<std::vector<LaunchHost>> allocated_hosts() {
 }
 
 std::vector<std::string> srun_command(const std::string& node) {
-  // Beside other steps, with all cores that the job has there, and the output as it comes.
+  // The step runs beside other steps, with all cores that the job has on the node, and does not buffer the output.
   return {"srun", "--nodes=1", "--ntasks=1", "--overlap", "--cpu-bind=none", "--unbuffered", "--nodelist=" + node};
 }
 

@@ -1,4 +1,4 @@
-// The nodes of a SLURM allocation (salloc, sbatch), on which `ferry launch` starts tasks by srun.
+// Reads the nodes of a SLURM allocation (salloc, sbatch). `ferry launch` starts tasks on them with srun.
 #pragma once
 
 #include <optional>
@@ -10,17 +10,17 @@
 
 namespace ferry {
 
-/// The nodes of the allocation that this process belongs to: SLURM_JOB_NODELIST, with as many slots as
-/// SLURM_TASKS_PER_NODE says. Nothing outside of an allocation. Error(usage) for values that cannot be read.
+/// The nodes of the allocation that this process belongs to (SLURM_JOB_NODELIST), with the slots in
+/// SLURM_TASKS_PER_NODE. Nothing outside of an allocation. Error(usage) for malformed values.
 [[nodiscard]] std::optional<std::vector<LaunchHost>> allocated_hosts();
 
-/// The names in a list of SLURM's: "n[01-03,7],login" are n01, n02, n03, n7 and login. Error(usage) for malformed
+/// The names in a node list of SLURM: "n[01-03,7],login" are n01, n02, n03, n7 and login. Error(usage) for malformed
 /// lists, or more than 65,536 names.
 [[nodiscard]] std::vector<std::string> parse_nodelist(std::string_view text);
-/// The numbers in "2(x3),1": 2, 2, 2, 1. Errors as above.
+/// The numbers in "2(x3),1": 2, 2, 2, 1. The errors are the same.
 [[nodiscard]] std::vector<int> parse_node_counts(std::string_view text);
 
-/// The command that runs a program on a node, up to the program.
+/// The command that runs a program on a node, without the program itself.
 [[nodiscard]] std::vector<std::string> srun_command(const std::string& node);
 
 }  // namespace ferry

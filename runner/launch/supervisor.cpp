@@ -22,11 +22,11 @@ namespace {
 constexpr auto kOwnWords = std::chrono::seconds(2);
 constexpr auto kToClean = std::chrono::milliseconds(1500);
 constexpr auto kToDie = std::chrono::milliseconds(700);
-/// More milliseconds than any job lasts; they fit into the number that agents read.
+/// Longer than any job, in a number that agents can still read.
 constexpr auto kLongestGrace = std::chrono::milliseconds(1 << 30);
-/// The tasks' output is forwarded as long as the reader makes progress within this time.
+/// The tasks' output is still forwarded at the end while the reader makes progress within this time.
 constexpr auto kSlowReader = std::chrono::seconds(2);
-/// Between two tries to reach hosts by ssh.
+/// The time between two tries to reach hosts by ssh.
 constexpr Duration kTryAgain = std::chrono::seconds(1);
 
 std::string this_folder() {
@@ -62,7 +62,7 @@ Supervisor::Supervisor(const LaunchOptions& options, std::span<const HostTasks> 
 }
 
 JobEnd Supervisor::run() {
-  after(Step::none, options_.arrival_wait);  // for the agents to come
+  after(Step::none, options_.arrival_wait);  // the time for all agents to connect
   while (!(all_over() && output_.empty()) && !left_) turn();
   std::optional<TaskFailure> failure = ends_.first();
   if (failure && failure->task >= 0) failure->text += words_.of(failure->task, !failure->killed);
@@ -95,7 +95,7 @@ void Supervisor::turn() {
     watches.push_back(agent->to_said());
   }
   wait_ready(watches, again_at_ && again_at_->remaining() < step_at_.remaining() ? *again_at_ : step_at_);
-  if (watches[1].ready) output_.write_to(TaskStream::error);  // first, as it begins with the table
+  if (watches[1].ready) output_.write_to(TaskStream::error);  // first, since stderr begins with the table
   if (watches[2].ready) output_.write_to(TaskStream::out);
   if (watches[3].ready) input_.pass_on(first.wire());
   for (std::size_t i = 0; i < agents_.size(); ++i) {
@@ -172,7 +172,7 @@ void Supervisor::take_frames(HostAgent& agent) {
     ends_.add(Error(error.code(), "host " + agent.name() + ": " + error.text()), agent.name());
     after(Step::kill, Duration::zero());
   }
-  // Its process ends now and says why; if not, it is killed with the others.
+  // The agent's process ends now and reports the reason; if it does not end, it is killed with the others.
   if (agent.hello && agent.wire().closed() && agent.running > 0 && step_ == Step::none && !may_lose(agent))
     after(Step::ask, kOwnWords);
 }
@@ -216,7 +216,7 @@ void Supervisor::take(HostAgent& agent, const LaunchFrame& frame) {
         break;
       }
       if (ends_.add(frame.task, agent.name(), end) && step_ == Step::none) after(Step::ask, kOwnWords);
-      // A host that is cut off does not know that the job is over.
+      // Tasks on a host that is cut off do not learn that the job is over, so they are asked to end.
       if (options_.go_on && frame.task == 0 && end.code() == 0 && step_ == Step::none) after(Step::ask, options_.grace);
       break;
     }
@@ -285,12 +285,12 @@ void Supervisor::try_again() {
       agent = std::make_unique<HostAgent>(agent->tasks(), options_, agent->reason());
 }
 
-/// Whether the job may go on without a task that has ended so: killed, or because it could not reach the others.
+/// Whether the job may continue without a task that ended like this: a signal killed it, or it lost its peers.
 bool Supervisor::may_lose(int task, const ProcessEnd& end) const {
   return options_.go_on && task != 0 && (end.signal != 0 || end.exit_code == static_cast<int>(Code::peer_lost));
 }
 
-/// The same of a host with all its tasks.
+/// The same for a host with all its tasks.
 bool Supervisor::may_lose(const HostAgent& agent) const {
   return options_.go_on && !starting_ && agent.tasks().first != 0;
 }
@@ -305,7 +305,7 @@ void Supervisor::after(Step step, Duration time) {
   step_at_ = Deadline(system_clock(), time);
 }
 
-/// Whether what tasks have written is still being read: it is not dropped then.
+/// Whether somebody still reads the tasks' output. If so, the output must not be dropped.
 bool Supervisor::waits_for_reader() {
   return output_.take_moved() && !output_.empty();
 }

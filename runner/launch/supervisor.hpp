@@ -1,5 +1,5 @@
-// Runs a job once: starts its tasks by an agent on each host, passes on their output, its input and signals, and sees
-// to it that all have ended when one has failed.
+// Runs a job once: starts its tasks through an agent on each host, and forwards their output, their input and signals.
+// If one task fails, it ends all others.
 #pragma once
 
 #include <memory>
@@ -21,26 +21,26 @@ namespace ferry {
 
 /// How a job ended.
 struct JobEnd {
-  std::optional<TaskFailure> failure;  ///< none: all tasks ended with exit code 0, except for lost ones
-  std::vector<std::string> lost;       ///< LaunchOptions::go_on: tasks and hosts without which the job has ended well
-  int asked_by = 0;                    ///< the signal by which the user asked it to stop; 0: none
+  std::optional<TaskFailure> failure;  ///< none: all tasks ended with exit code 0, except for lost tasks
+  std::vector<std::string> lost;       ///< LaunchOptions::go_on: lost tasks and hosts of a job that ended well
+  int asked_by = 0;                    ///< the signal with which the user stopped the job; 0: none
 };
 
 class Supervisor {
  public:
-  /// `signals` has all that the launcher handles, and SIGCHLD; `placed` is not empty; `others` are children of this
-  /// process that are none of the job's.
+  /// `signals` must receive SIGCHLD and all signals that the launcher handles. `placed` is not empty. `others` are
+  /// children of this process that do not belong to the job.
   Supervisor(const LaunchOptions& options, std::span<const HostTasks> placed, std::span<const ProcessId> others,
              SignalQueue& signals);
 
-  /// Runs the job to its end; called once. None of its processes is left on this host.
+  /// Runs the job to its end; called once. When it returns, none of the job's processes is left on this host.
   [[nodiscard]] JobEnd run();
 
  private:
-  /// What happens to tasks that do not end by themselves, one step after the other.
+  /// The steps to end tasks that do not end by themselves, in order.
   enum class Step { none, ask, kill, abandon, leave };
 
-  /// Whatever happens, none of the job's processes stays.
+  /// Kills all processes of the job on this host, also after an exception.
   struct Cleanup {
     std::span<const ProcessId> others;
     ~Cleanup() { kill_descendants(others); }
@@ -69,10 +69,10 @@ class Supervisor {
   void do_step();
   [[nodiscard]] bool waits_for_reader();
 
-  Cleanup cleanup_;  // first, so that it is the last to go
+  Cleanup cleanup_;  // first, so that it is destroyed last
   const LaunchOptions& options_;
   SignalQueue& signals_;
-  std::string folder_;  // the current one of the tasks
+  std::string folder_;  // the current folder of the tasks
   std::vector<std::unique_ptr<HostAgent>> agents_;
   std::optional<RendezvousServer> rendezvous_;
   TaskOutput output_;
@@ -82,10 +82,10 @@ class Supervisor {
   Step step_ = Step::none;
   Deadline step_at_;
   int asked_by_ = 0, interrupts_ = 0;
-  bool starting_ = true;              // not all agents have come yet
-  bool warned_ = false;               // that a host has not come yet
-  std::optional<Deadline> again_at_;  // when hosts that ssh did not reach are tried again
-  bool left_ = false;                 // agents are left behind that cannot be killed
+  bool starting_ = true;              // some agents have not connected yet
+  bool warned_ = false;               // about a host that cannot be reached yet
+  std::optional<Deadline> again_at_;  // the next try to reach hosts by ssh
+  bool left_ = false;                 // agents that cannot be killed are left behind
 };
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// The launcher's stdin, on its way to task 0.
+// TaskInput: forwards the launcher's stdin to task 0.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +7,14 @@
 
 namespace ferry {
 
-/// Passes on only as much as the task takes, so that none of it piles up. In the background of a terminal nothing is
-/// read, as that would stop the launcher.
+/// Reads only as much as the task takes, so that input does not pile up in memory. Does not read in the background of a
+/// terminal, because reading would stop the launcher.
 class TaskInput {
  public:
   [[nodiscard]] DescriptorWatch watch() const;
   /// Reads the available input, once, and sends it.
   void pass_on(AgentWire& wire);
-  /// The task has taken `bytes` bytes.
+  /// Call it when the task has taken `bytes` bytes.
   void taken(std::size_t bytes) { under_way_ -= bytes; }
 
  private:

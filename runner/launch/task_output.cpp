@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostLine = 64 << 10;
 constexpr std::size_t kMostQueue = 1 << 20;
-constexpr std::size_t kMostWritten = 256 << 10;  // then it is removed from a queue
+constexpr std::size_t kMostWritten = 256 << 10;  // bytes; written text is then removed from a queue
 
 bool same_place(TaskStream a, TaskStream b) {
   struct stat left {
@@ -23,8 +23,8 @@ bool same_place(TaskStream a, TaskStream b) {
          left.st_dev == right.st_dev && left.st_ino == right.st_ino;
 }
 
-/// What of the text is written in one go: no more than PIPE_BUF bytes, which a pipe that is ready takes without
-/// waiting, and whole lines, unless there is none.
+/// The part of the text that is written at once. It has at most PIPE_BUF bytes, which a ready pipe takes without
+/// blocking. If it has a line feed, it ends with the last one.
 std::string_view portion(std::string_view text) {
   text = text.substr(0, PIPE_BUF);
   const std::size_t end = text.rfind('\n');
@@ -72,7 +72,7 @@ void TaskOutput::end(int task) {
 void TaskOutput::write_to(TaskStream stream) {
   Queue& to = queue(stream);
   if (!may_write(stream)) return;
-  // Our descriptors are shared with whoever started us, so they stay as they are: a write may wait.
+  // The process that started the launcher shares these descriptors, so their flags stay unchanged: a write may block.
   const std::string_view bytes = portion(std::string_view(to.text).substr(to.written));
   const ssize_t written = write(static_cast<int>(stream), bytes.data(), bytes.size());
   if (written > 0) {
@@ -88,7 +88,7 @@ void TaskOutput::write_to(TaskStream stream) {
     say("warning: stdout: " + why + "; what tasks write there is dropped, the job goes on");
 }
 
-/// Whether there is something to write, and it comes not into the middle of the other stream's line.
+/// Whether there is text to write, and writing it would not break into an incomplete line of the other stream.
 bool TaskOutput::may_write(TaskStream stream) const {
   const Queue& other = queue(stream == TaskStream::out ? TaskStream::error : TaskStream::out);
   return queue(stream).left() > 0 && !(numbered_ && one_place_ && other.in_line);

@@ -1,4 +1,4 @@
-// What tasks write, on its way to the launcher's own stdout and stderr.
+// TaskOutput: forwards the output of tasks to the launcher's own stdout and stderr.
 #pragma once
 
 #include <map>
@@ -12,35 +12,35 @@ namespace ferry {
 
 enum class TaskStream : int { out = 1, error = 2 };  ///< values: the descriptors
 
-/// Whole lines of tasks, each with the task's number in front ("[1] …"); of a job with a single task, its bytes as they
-/// are. Never waits for a slow reader.
+/// Forwards whole lines of tasks, each with the task's number in front ("[1] …"). If not `numbered`, for a job with a
+/// single task, forwards its bytes unchanged. Never waits for a slow reader.
 class TaskOutput {
  public:
   explicit TaskOutput(bool numbered);
 
-  /// Takes what a task wrote; a line that is not complete is kept until it is, or has 64 KiB.
+  /// Takes output of a task. An incomplete line is kept until it is complete, or has 64 KiB.
   void take(int task, TaskStream stream, std::string_view bytes);
   /// Takes a line of the launcher's own for stderr, without its line feed.
   void say(std::string_view line);
-  /// The task writes no more: the rest becomes a line.
+  /// Call it when the task writes no more: its incomplete line becomes a line.
   void end(int task);
 
-  /// Writes as much as can be written to a descriptor that is `ready`. What nobody reads any more is dropped.
+  /// Writes one portion to a descriptor that is `ready`. If writing fails, drops this output and all later output.
   void write_to(TaskStream stream);
-  /// Whether something was written since the last call: the reader may be slow, but reads.
+  /// Whether something was written since the last call: the reader may be slow, but still reads.
   [[nodiscard]] bool take_moved() { return std::exchange(moved_, false); }
-  /// Whether all is written.
+  /// Whether all output is written.
   [[nodiscard]] bool empty() const { return out_.left() + error_.left() == 0; }
-  /// Whether so much waits for the reader that tasks should wait too.
+  /// Whether so much output waits for the reader that tasks should wait, too.
   [[nodiscard]] bool full() const;
   [[nodiscard]] DescriptorWatch watch(TaskStream stream) const;
 
  private:
   struct Queue {
     std::string text;
-    std::size_t written = 0;  // of the text
-    bool lost = false;        // nobody reads any more
-    bool in_line = false;     // the line that was written last is not complete
+    std::size_t written = 0;  // bytes of `text`
+    bool lost = false;        // writing has failed; output is dropped
+    bool in_line = false;     // the last written line is incomplete
 
     [[nodiscard]] std::size_t left() const { return text.size() - written; }
   };
@@ -53,7 +53,7 @@ class TaskOutput {
   bool numbered_;
   bool one_place_;  // stdout and stderr go to the same file, pipe or terminal
   bool moved_ = false;
-  std::map<std::pair<int, TaskStream>, std::string> begun_;  // lines that are not complete
+  std::map<std::pair<int, TaskStream>, std::string> begun_;  // incomplete lines
   Queue out_, error_;
 };
 

@@ -15,9 +15,9 @@ namespace ferry {
 namespace {
 
 constexpr std::size_t kHeadBytes = 9;          // kind, task, bytes of data
-constexpr std::uint32_t kMostData = 16 << 20;  // the command and its environment fit by far
+constexpr std::uint32_t kMostData = 16 << 20;  // bytes; far more than a command and its environment have
 constexpr std::size_t kReadBytes = 64 << 10;
-constexpr std::size_t kMostGreeting = 1 << 20;  // before an agent's first words
+constexpr std::size_t kMostGreeting = 1 << 20;  // bytes before an agent's first frame
 
 void append_u32(std::string& to, std::uint32_t number) {
   for (int shift = 0; shift < 32; shift += 8) to += static_cast<char>(number >> shift & 0xff);
@@ -110,7 +110,7 @@ void AgentWire::send() {
     else if (errno == EAGAIN)
       break;
     else if (errno != EINTR)
-      deaf_ = true;  // what the other side has said before may still be unread
+      deaf_ = true;  // frames that the other side has sent may still be unread
   }
   unsent_.erase(0, closed_ || deaf_ ? unsent_.size() : sent);
 }

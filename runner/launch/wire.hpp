@@ -1,5 +1,5 @@
-// What the launcher and its agents, one on each host, say to each other over a pipe or ssh: frames of a kind, a task's
-// number and data.
+// The protocol between the launcher and its agents, one on each host, over a pipe or ssh. A frame has a kind, the
+// number of a task, and data.
 #pragma once
 
 #include <chrono>
@@ -16,18 +16,18 @@
 namespace ferry {
 
 enum class LaunchFrameKind : std::uint8_t {
-  // Of an agent.
-  hello = 1,    ///< it runs: AgentHello, packed
+  // From an agent.
+  hello = 1,    ///< the agent runs: AgentHello, packed
   started,      ///< all tasks run: their process ids, packed
   output,       ///< bytes that a task wrote to stdout
   error,        ///< bytes that a task wrote to stderr
-  input_taken,  ///< as many bytes of `input` as the data have are with the task or dropped
-  ended,        ///< a task's end, after its output: exit code and signal, packed
-  refused,      ///< what was asked for cannot be done: code and text of an error, packed
-  // Of the launcher.
+  input_taken,  ///< number of bytes of `input` that the task took or that were dropped, packed
+  ended,        ///< the end of a task, after its output: exit code and signal, packed
+  refused,      ///< the agent cannot do what it should: code and text of the error, packed
+  // From the launcher.
   start,      ///< StartTasks, packed
   input,      ///< bytes for a task's stdin
-  input_end,  ///< there are no more
+  input_end,  ///< the end of a task's stdin
   signal      ///< a signal for all tasks: its number, packed
 };
 
@@ -37,27 +37,27 @@ struct LaunchFrame {
   std::string data;
 };
 
-/// Texts, which have no NUL, as the data of a frame, and back.
+/// Packs texts without NUL into the data of a frame, and unpacks them.
 [[nodiscard]] std::string packed(std::span<const std::string> texts);
 [[nodiscard]] std::vector<std::string> unpacked(std::string_view data);
 
-/// An agent says who it is.
+/// An agent's description of itself.
 struct AgentHello {
-  std::string version;   ///< of ferry, which must be the launcher's
+  std::string version;   ///< version of ferry, which must be the launcher's
   std::string host;      ///< the machine's name
-  std::string cores;     ///< "0-3": those that tasks may run on
-  std::string launcher;  ///< the launcher's address as the host sees it; "" without ssh
+  std::string cores;     ///< "0-3": the cores that tasks may run on
+  std::string launcher;  ///< the launcher's address as the host sees it; "" if it is not known
 
   [[nodiscard]] std::string data() const;
   /// Error(peer_lost) for malformed data.
   [[nodiscard]] static AgentHello of(std::string_view data);
 };
 
-/// Which tasks an agent starts, and how.
+/// The request to start tasks on an agent's host.
 struct StartTasks {
-  std::string folder;  ///< the current one of the tasks
+  std::string folder;  ///< the current folder of the tasks
   int first = 0, count = 0;
-  std::chrono::milliseconds grace{};  ///< for tasks that were asked to end when the launcher is gone
+  std::chrono::milliseconds grace{};  ///< for tasks to end if the launcher is gone and they were asked to end
   std::vector<std::string> command = {};
   std::vector<std::string> variables = {};  ///< "NAME=VALUE", the same for all
 
@@ -66,32 +66,32 @@ struct StartTasks {
   [[nodiscard]] static StartTasks of(std::string_view data);
 };
 
-/// One end of the connection. Neither reading nor writing ever waits.
+/// One end of the connection. Reading and writing never block.
 class AgentWire {
  public:
-  /// Both are set so that they never wait. Text before `begin`, such as the greeting of a login shell, is dropped.
+  /// Makes both descriptors non-blocking. Drops input up to `begin`, such as the greeting of a login shell.
   AgentWire(Descriptor in, Descriptor out, std::string_view begin);
 
   /// Puts a frame into the output queue.
   void say(LaunchFrameKind kind, int task, std::string_view data);
-  /// Puts text into that queue which is no frame.
+  /// Puts text that is not a frame into the output queue.
   void say_raw(std::string_view text) { unsent_ += text; }
-  /// Writes as much of the queue as goes. If nobody reads any more, this frame and all later frames are dropped.
+  /// Writes as much of the queue as possible. If nobody reads any more, drops the queue and all later frames.
   void send();
-  /// Reads what there is; at its end, closed() becomes true.
+  /// Reads the available input. At the end of the input, closed() becomes true.
   void receive();
   /// The next frame that was read. Error(peer_lost) for malformed data.
   [[nodiscard]] std::optional<LaunchFrame> next();
 
   [[nodiscard]] bool closed() const { return closed_; }
   [[nodiscard]] std::size_t unsent() const { return unsent_.size(); }
-  /// What to wait for: what can be read, if `wanted`, and, of the second, that something can be written if there is
-  /// any.
+  /// Descriptors for wait_ready(): to_read() waits for input, if `wanted`; to_write() waits until the queue can be
+  /// written, if it is not empty.
   [[nodiscard]] DescriptorWatch to_read(bool wanted = true) const {
     return {in_.get(), wanted && !closed_, false, false};
   }
   [[nodiscard]] DescriptorWatch to_write() const { return {out_.get(), false, !closed_ && !unsent_.empty(), false}; }
-  /// Says no more; the other side's receive() finds the end.
+  /// Ends the output. The other side's receive() finds its end.
   void close() {
     out_.close();
     closed_ = true;
@@ -99,14 +99,14 @@ class AgentWire {
 
  private:
   Descriptor in_, out_;
-  std::string begin_;  // what frames come after; empty: it was found
+  std::string begin_;  // the text that comes before the frames; empty when it was found
   std::string unsent_, unread_;
   std::size_t told_ = 0;  // bytes of unread_ that next() has returned
   bool closed_ = false;
   bool deaf_ = false;  // the other side reads no more
 };
 
-/// The first frame that an agent sends, and the first that it reads.
+/// The text that an agent sends before its first frame. The launcher drops all output before it.
 inline constexpr std::string_view kAgentBegins = "\nferry launch agent 1\n";
 
 }  // namespace ferry

@@ -18,14 +18,15 @@
 namespace ferry {
 namespace {
 
-/// Tasks are no children of the worker, so it looks for their ends.
+/// The interval for looking whether tasks have ended. Tasks are not children of the worker, so it gets no signal.
 constexpr Duration kLook = std::chrono::milliseconds(50);
-/// For launchers (an agent, MPI's daemon) to report how their tasks ended.
+/// The time for launchers (an agent, MPI's daemon) to report how their tasks ended.
 constexpr Duration kToReport = std::chrono::seconds(2);
-/// For a command that has started no tasks, however short the grace is.
+/// The least time for the command to end, however short the grace is.
 constexpr Duration kToEnd = std::chrono::seconds(1);
 
-/// The rank in the environment of a task; what the worker has itself is no rank of a task.
+/// Whether an entry of a process's environment is the rank of a task. A variable that the worker itself also has does
+/// not count.
 bool is_rank(const std::string& entry) {
   const std::string name = entry.substr(0, entry.find('='));
   const auto named = [&](const LaunchVariable& variable) {
@@ -52,8 +53,8 @@ class Worker {
   }
 
  private:
-  /// Waits, and reaps children, until the condition holds, the command has ended, or the time is over. Returns whether
-  /// it was in time.
+  /// Waits, and reaps children, until the condition holds, the command has ended, or the time is over. Returns false if
+  /// the time is over.
   bool wait_until(const Deadline& until, const std::function<bool()>& holds) {
     while (true) {
       while (const int signal = signals_.next())
@@ -68,7 +69,8 @@ class Worker {
     }
   }
 
-  /// Sends the signal to each process of a task that handles it and has not got it yet. Returns how many still run.
+  /// Sends the stop signal to each task process that handles it and has not got it yet. Returns how many of them still
+  /// run.
   std::size_t signal_tasks() {
     std::size_t running = 0;
     for (const ProcessId& process : descendant_processes()) {
@@ -81,7 +83,7 @@ class Worker {
     return running;
   }
 
-  /// Ends the tasks, then the command. Returns whether nothing is left to be killed.
+  /// Ends the tasks, then the command. Returns whether all have ended in time, so that nothing must be killed.
   bool stop() {
     const Deadline grace(system_clock(), options_.grace);
     const std::size_t tasks = signal_tasks();
