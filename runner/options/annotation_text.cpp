@@ -62,7 +62,7 @@ std::string code_text(const LayoutAnnotations& annotations) {
   return text;
 }
 
-/// A pattern that matches the op's name: characters with a meaning in patterns, and blanks, become '?'.
+/// A pattern that matches the op's name: blanks, and characters with a meaning in patterns, become '?'.
 std::string pattern_of(std::string name) {
   for (char& c : name)
     if (c == '*' || c == '[' || c == ' ' || c == '\t' || c == '#') c = '?';

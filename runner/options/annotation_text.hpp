@@ -1,4 +1,4 @@
-// --print-annotations: the layouts that placement by itself chose, as text for a program and for a rules file.
+// --print-annotations: prints the layouts that placement by itself chose, as C++ code and as a rules file.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 namespace ferry {
 
 /// C++ lines that annotate the graph `g`, and the lines of a rules file (device_rules.hpp). The rules begin with the
-/// line "# RULES.txt for --devices: …". Of a graph that needs no annotations, a comment says so.
+/// line "# RULES.txt for --devices: …". If the graph needs no annotations, the text is a comment that says so.
 ///
 ///     // for 2 tasks, as --place auto chose
 ///     const auto lay = [&g, all = g.mesh({{"tasks", 2}})](std::string_view op, std::vector<ferry::Layout> layouts) {

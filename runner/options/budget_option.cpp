@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kExample = "for example --budget bytes=10MB,messages=100,memory=1GB";
 
-/// Of bytes, or of messages. `item`: what was given, as "bytes=10MB", for the error.
+/// Parses a limit of bytes or of messages. `item`: the argument, such as "bytes=10MB", for the error.
 std::int64_t limit_in(std::string_view item, bool of_messages, std::string_view text) {
   if (text == "0") return 0;
   try {

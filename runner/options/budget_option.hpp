@@ -1,4 +1,4 @@
-// --budget: limits of a step.
+// --budget: limits the messages and the memory of a step.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace ferry {
 
 /// Adds --budget, which fills `budget`. Error(usage) for malformed or repeated arguments.
 void add_budget_option(CLI::App& app, Budget& budget);
-/// Each limit that is given takes the place of the graph's own.
+/// Replaces each limit of the graph that `given` has.
 void apply_budget(Graph& graph, const Budget& given);
 
 }  // namespace ferry

@@ -23,7 +23,7 @@ namespace ferry {
 namespace {
 
 constexpr std::size_t kScreenLines = 40;
-constexpr std::size_t kAlignedExample = 48;  // columns of a command beside which others are aligned
+constexpr std::size_t kAlignedExample = 48;  // columns; longer commands do not widen the column of commands
 
 /// The meaning of each exit code in a few words; docs/reference/exit_codes.md has more.
 constexpr std::pair<Code, const char*> kMeanings[] = {
@@ -42,13 +42,13 @@ constexpr std::pair<Code, const char*> kMeanings[] = {
     {Code::interrupted, "stopped by Ctrl-C or SIGTERM"}};
 bool output_lost = false, does_more_than_print = false;
 
-/// The subcommand that was given, or the app itself.
+/// The subcommand that the user called, or the app itself.
 CLI::App& chosen(CLI::App& app) {
   const auto given = app.get_subcommands();
   return given.empty() ? app : chosen(*given.front());
 }
 
-/// The names of the commands above: "ferry" for the app of `ferry run`, empty for the app of `ferry`.
+/// The names of the commands above `app`: "ferry" for the app of `ferry run`, empty for the app of `ferry`.
 std::string path_above(const CLI::App& app) {
   std::string path;
   for (const CLI::App* up = app.get_parent(); up != nullptr; up = up->get_parent())
@@ -107,8 +107,8 @@ Error not_parsed(CLI::App& app, const CLI::ParseError& error) {
   return refused_option(app, error.what());
 }
 
-/// Error(usage) for a word without text, such as what "$UNSET" leaves: no option has a use for it, and CLI11 takes the
-/// word after "--option=" instead.
+/// Error(usage) for an empty word, such as one from an unset "$VARIABLE". No option accepts an empty value, and after
+/// "--option=" CLI11 would take the next word as the value.
 void refuse_empty(std::span<const char* const> words) {
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string word = words[i], before = words[i - 1];
@@ -152,7 +152,7 @@ void add_examples(CLI::App& app, std::string_view lines) {
     text.append("\n  ").append(command);
     if (!effect.empty()) text.append(command.size() < width ? width - command.size() + 2 : 2, ' ').append(effect);
   }
-  if (app.get_parent() == nullptr) {  // the same for all commands
+  if (app.get_parent() == nullptr) {  // the exit codes are the same for all commands
     text += "\n\nExit codes:";
     for (const auto& [code, meaning] : kMeanings)
       text += "\n  " + std::to_string(static_cast<int>(code)) + "  " + meaning;

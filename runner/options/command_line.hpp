@@ -1,5 +1,5 @@
-// What the command lines of all subcommands share: parsing with helpful messages, and the one place where an error
-// becomes text on stderr and an exit code (docs/reference/exit_codes.md).
+// Common parts of the command lines of all subcommands: parsing with helpful messages, and the one place that turns an
+// error into text on stderr and an exit code (docs/reference/exit_codes.md).
 #pragma once
 
 #include <exception>
@@ -13,24 +13,24 @@ class App;
 
 namespace ferry {
 
-/// The action that the command line asks for. It is run after parsing and returns the exit code. A subcommand sets it
-/// in its callback.
+/// The action that the command line requests. A subcommand sets it in its callback. It runs after parsing and returns
+/// the exit code.
 using Action = std::function<int()>;
 
-/// Parses into `app`. Prints the help or the version if it is asked for, and then returns false. Error(usage) names the
-/// option or word that is wrong, and the nearest one that exists.
+/// Parses into `app`. If the command line asks for the help or the version, prints it and returns false. Error(usage)
+/// names the option or word that is wrong, and the most similar one that exists.
 [[nodiscard]] bool parse_command_line(CLI::App& app, int argc, const char* const* argv);
 
-/// Adds to the end of the help of `app`: examples (on each line a command and its effect), and the exit codes unless it
-/// is a subcommand.
+/// Adds to the end of the help of `app`: examples (on each line a command and its effect), and the exit codes unless
+/// `app` is a subcommand.
 void add_examples(CLI::App& app, std::string_view lines);
 
 /// Runs `body` and returns its exit code. An exception is printed on stderr, one screen at most, and determines the
-/// exit code: a ferry::Error has its own; Code::resource for exhausted memory and std::system_error, Code::bug for all
-/// else.
+/// exit code: a ferry::Error has its own; Code::resource for exhausted memory and std::system_error, Code::bug for
+/// everything else.
 [[nodiscard]] int guarded(const Action& body) noexcept;
 
-/// The exit code and the text (here uncut) that guarded() reports for `error`.
+/// The exit code and the whole text that guarded() reports for `error`.
 struct Report {
   int exit_code = 0;
   std::string text;
@@ -38,12 +38,13 @@ struct Report {
 };
 [[nodiscard]] Report report_of(const std::exception_ptr& error);
 
-/// `text` cut to one screen: at most 40 lines, and a line that says how many more there were.
+/// `text` cut to one screen: at most 40 lines, and a line with the number of further lines.
 [[nodiscard]] std::string one_screen(std::string_view text);
 
-/// Writes to stdout. If that fails, further output is dropped, and the command goes on. One warning on stderr says so,
-/// except where a command that does nothing but print (ferry plan) wrote to a reader that has enough (head).
+/// Writes to stdout. If writing fails, drops all further output, and the command continues. Prints one warning about it
+/// on stderr, except if a command that only prints (ferry plan) wrote to a reader that reads no more (head).
 void print(std::string_view text);
-/// From here on the command does more than print: print() also warns when the reader of stdout is gone.
+/// Call it when the command is about to do more than print. From then on print() also warns if the reader of stdout is
+/// gone.
 void warn_of_lost_reader();
 }  // namespace ferry

@@ -23,7 +23,7 @@ struct Rule {
   bool met = false;
 };
 
-/// Reads one line; every complaint points at a place in it.
+/// Reads one line. Each error points at a place in the line.
 class LineParser {
  public:
   LineParser(Graph& graph, std::string_view line, std::string where)
@@ -171,7 +171,7 @@ std::vector<Rule> read_rules(Graph& graph, const std::string& path) {
   return rules;
 }
 
-/// Places the ops of a graph and of its bodies. Marks the rules that match, and adds the ops' names to `names`.
+/// Places the ops of a graph and of the bodies in it. Marks the rules that match, and adds the ops' names to `names`.
 void apply(Graph& graph, std::vector<Rule>& rules, std::vector<std::string>& names) {
   for (OpId id = 0; id < graph.size(); ++id) {
     const std::string name(graph.op(id).name());

@@ -1,4 +1,4 @@
-// Rules of --devices: where ops go, from a file beside the graph.
+// Rules of --devices: a file that places ops.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace ferry {
 
-/// Places ops as the file says, whatever the graph's own annotations say. Each line has a pattern for names of ops and
+/// Places ops as the file says, whatever the graph's own annotations are. Each line has a pattern for names of ops and
 /// a device, or a layout on a mesh of tasks. Patterns have * and ? as in a shell, but both also match '/'. The first
-/// line that matches an op counts.
+/// line that matches an op places it.
 ///
 ///     # comments and empty lines are skipped
 ///     encoder/*     /task:1/cpu:0
@@ -17,10 +17,10 @@ namespace ferry {
 ///     x             split(0),replicated on dp=*,tp=2
 ///     y             partial(sum) on dp on /job:worker/task:*
 ///
-/// A layout has one word for each axis of the mesh; all outputs of an op get it. An axis without a size takes as many
-/// tasks as there are, divided by the sizes of the other axes. Ops in
-/// bodies of loops and branches are placed by their names too. Error(usage) names the line, and points at the place in
-/// it, when it is malformed or its pattern matches no op; Error(file) when the file cannot be read.
+/// A layout has one word for each axis of the mesh; all outputs of an op get it. An axis without a size gets as many
+/// tasks as there are, divided by the sizes of the other axes. Ops in bodies of loops and branches are also placed by
+/// their names. Error(usage) names the line, and points at the place in it, if the line is malformed or its pattern
+/// matches no op. Error(file) if the file cannot be read.
 void apply_device_rules(Graph& graph, const std::string& path);
 
 }  // namespace ferry

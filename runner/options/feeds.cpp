@@ -13,7 +13,7 @@
 namespace ferry {
 namespace {
 
-/// Checks the type in a file's header against the input. Dims that are not known fit any size, bounded ones any up to
+/// Checks the type in a file's header against the input. An unknown dim fits any size, and a bounded dim any size up to
 /// the bound.
 void check_type(const FeedInput& input, const std::string& option, const Type& given, bool part = false) {
   if (!input.shape) return;
@@ -42,7 +42,7 @@ GivenFeed given_feed(const std::string& feed, const std::string& option, const c
   return {feed.substr(0, equals), feed.substr(equals + 1)};
 }
 
-/// The path with the task's number in place of each kTaskInName.
+/// The path with the task's number in place of each "{task}".
 std::string path_of_task(std::string path, int task) {
   for (std::size_t at = 0; (at = path.find(kTaskInName, at)) != std::string::npos;)
     path.replace(at, kTaskInName.size(), std::to_string(task));
@@ -51,8 +51,8 @@ std::string path_of_task(std::string path, int task) {
 
 constexpr const char* kParts = "--feed-part";
 
-/// The scalar of the input's dtype that the whole text is; absent when it is no number. Error(usage) when the dtype
-/// cannot hold it.
+/// The text as a scalar of the input's dtype; none if the text is not a number. Error(usage) if the dtype cannot hold
+/// the number.
 std::optional<Tensor> scalar(const FeedInput& input, const std::string& text) {
   Tensor tensor(input.dtype, {});
   if (input.dtype == DType::boolean && (text == "true" || text == "false")) {

@@ -1,4 +1,4 @@
-// Feeds from the command line.
+// Reads feeds from the command line.
 #pragma once
 
 #include <optional>
@@ -22,31 +22,33 @@ struct FeedInput {
 
 [[nodiscard]] std::vector<FeedInput> inputs_of(const Graph& graph);
 
-/// The input that `option` names; Error(usage), which names the most similar input, if there is none.
+/// The input that `option` names. If there is none, Error(usage) names the most similar input.
 [[nodiscard]] const FeedInput& input_named(const std::vector<FeedInput>& inputs, const std::string& name,
                                            std::string_view option);
 
-/// Stands for the task's number in the name of a file with the task's part of an input.
+/// In the name of a file with a task's part of an input, this text is replaced by the task's number.
 inline constexpr std::string_view kTaskInName = "{task}";
 
-/// What to do where several tasks would feed the same file as their part of the input.
+/// The hint of the error that several tasks would feed the same file as their part of the input.
 [[nodiscard]] std::string hint_of_names(const std::string& name);
 
-/// Feeds as the user gives them.
+/// Feeds as the user gives them on the command line.
 struct FeedOptions {
   std::vector<std::string> whole;  ///< --feed: NAME=FILE.npy, NAME=NUMBER
   std::vector<std::string> parts;  ///< --feed-part: NAME=FILE.npy
 };
 
-/// Error(usage) for a feed that is not NAME=VALUE, names no input (names the nearest), or is given twice.
+/// Error(usage) for a feed that is not NAME=VALUE, is given twice, or names no input. The error names the most similar
+/// input.
 void require_inputs(const std::vector<FeedInput>& inputs, const FeedOptions& options);
 
-/// NAME=NUMBER gives a scalar of the input's dtype, NAME=FILE.npy the file's array. Error(usage): no such input (names
-/// the nearest), one given twice, a number that the dtype cannot hold, a file of another dtype or shape (its
-/// header is checked before the rest is read); Error(file): a file that cannot be read.
+/// NAME=NUMBER is a scalar of the input's dtype, and NAME=FILE.npy is the file's array. Error(usage) if the graph has
+/// no such input (names the most similar one), if an input is given twice, if the dtype cannot hold the number, or if
+/// the file has another dtype or shape (its header is checked before its data is read). Error(file) if a file cannot be
+/// read.
 [[nodiscard]] TensorMap parse_feeds(const std::vector<FeedInput>& inputs, const std::vector<std::string>& feeds);
-/// The same with feeds by parts, for a process with these tasks: the file of a task, whose name has the task's number
-/// for "{task}", has the task's rows.
+/// The same, with feeds by parts, for a process with these tasks. The file of a task has the task's rows; "{task}" in
+/// its name is replaced by the task's number.
 [[nodiscard]] FeedMap parse_feeds(const std::vector<FeedInput>& inputs, const FeedOptions& options,
                                   std::span<const int> tasks);
 

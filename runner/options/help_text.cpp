@@ -17,9 +17,9 @@
 namespace ferry {
 namespace {
 
-constexpr std::size_t kColumn = 30;                            // of the text beside an option
-constexpr std::size_t kWidth = 100, kLeast = 60, kMost = 120;  // columns: where stdout is no terminal; of terminals
-constexpr std::size_t kFewOptions = 12;                        // need no groups
+constexpr std::size_t kColumn = 30;                            // column where the text of an option begins
+constexpr std::size_t kWidth = 100, kLeast = 60, kMost = 120;  // columns: without a terminal; limits with a terminal
+constexpr std::size_t kFewOptions = 12;                        // up to this number, options are not in groups
 
 struct OptionGroup {
   const char* title;
@@ -47,7 +47,7 @@ std::size_t columns() {
   return std::clamp<std::size_t>(size.ws_col, kLeast, kMost);
 }
 
-/// `text` in lines of at most `width` columns, from the second on with `indent` blanks before it.
+/// `text` in lines of at most `width` columns. All lines except the first begin with `indent` blanks.
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t width) {
   std::string all, line;
   for (const std::string_view word : split(text, ' ')) {
@@ -60,7 +60,7 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t width
   return all + line;
 }
 
-/// "  NAME" and its text in two columns; the text begins on a line of its own where the name is long.
+/// "  NAME" and its text in two columns. If the name is long, the text begins on the next line.
 std::string entry(const std::string& name, const std::string& text) {
   const std::string first = "  " + name;
   const bool fits = first.size() + 2 <= kColumn;
@@ -68,7 +68,7 @@ std::string entry(const std::string& name, const std::string& text) {
          wrapped(text, kColumn, columns()) + "\n";
 }
 
-/// "{auto,cpu}" as "auto|cpu"; other types as they are.
+/// "{auto,cpu}" becomes "auto|cpu"; other types stay as they are.
 std::string value_of(const CLI::Option& option) {
   std::string type = option.get_type_name();
   const auto open = type.find('{');
@@ -113,7 +113,7 @@ class HelpText final : public CLI::Formatter {
     return wrapped(app->get_description(), 0, columns()) + "\n";
   }
 
-  /// One empty line between groups, where CLI11 has two.
+  /// Leaves one empty line between groups; CLI11 has two.
   std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
     std::string help = Formatter::make_help(app, std::move(name), mode);
     for (std::size_t at = help.find("\n\n\n"); at != std::string::npos; at = help.find("\n\n\n")) help.erase(at, 1);

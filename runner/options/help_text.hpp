@@ -1,4 +1,4 @@
-// How --help looks: options in groups, wrapped to the terminal.
+// Formats the help of commands: options in groups, wrapped to the width of the terminal.
 #pragma once
 
 namespace CLI {
@@ -7,8 +7,8 @@ class App;
 
 namespace ferry {
 
-/// Makes the help of `app` and of the commands below it look like ferry's. Commands with many options show them in
-/// groups. Call it after all options have been added.
+/// Sets the format of the help of `app` and of all commands below it. Commands with many options show them in groups.
+/// Call it after all options have been added.
 void set_help_text(CLI::App& app);
 
 }  // namespace ferry

@@ -13,12 +13,13 @@ class App;
 
 namespace ferry {
 
-/// The ops and CPU kernels of ferry and of these shared libraries, which stay loaded. A library is a path; no library
-/// folders are searched. Error(file) when one cannot be loaded, is no library of ops, was compiled for another version
-/// of ferry or has an op without a kernel; Error(usage) when two ops have the same name.
+/// Returns the ops and CPU kernels of ferry and of these shared libraries, which stay loaded. A library is a path; the
+/// system's folders of libraries are not searched. Error(file) if a library cannot be loaded, is not a library of ops,
+/// was compiled for another version of ferry or has an op without a kernel. Error(usage) if two ops have the same name.
 [[nodiscard]] std::shared_ptr<const UserOps> load_op_libraries(const std::vector<std::string>& libraries);
 
-/// Adds --ops, which is repeatable and sets `known` to load_op_libraries() of its values; without it `known` stays.
+/// Adds --ops, which is repeatable. It sets `known` to load_op_libraries() of its values; without it, `known` is
+/// unchanged.
 void add_ops_option(CLI::App& app, std::shared_ptr<const UserOps>& known);
 
 }  // namespace ferry

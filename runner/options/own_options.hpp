@@ -1,4 +1,4 @@
-// The options that a program adds to ferry's, on its command line.
+// Adds the options of a program to the options of ferry on its command line.
 #pragma once
 
 #include "runner/options/program_options.hpp"
@@ -9,7 +9,7 @@ class App;
 
 namespace ferry {
 
-/// Adds the options of a program.
+/// Adds the program's options to `app`.
 void add_own_options(CLI::App& app, const ProgramOptions& own);
 
 }  // namespace ferry

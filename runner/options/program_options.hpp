@@ -10,7 +10,7 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// Numbers and words with their defaults, which run_main() and session_options() read from the command line.
+/// Numbers and words with their defaults. run_main() and session_options() read them from the command line.
 ///
 ///     std::int64_t batch = 32;
 ///     ferry::ProgramOptions own;
@@ -29,7 +29,7 @@ class ProgramOptions {
         {.name = std::string(name), .help = std::string(help), .word = &value, .choices = std::move(choices)});
   }
 
-  /// Sets how many steps run_main() runs without --steps and --epochs. Otherwise it runs one.
+  /// Sets the number of steps that run_main() runs without --steps and --epochs. If it is not set, run_main() runs one.
   void steps(std::int64_t by_default) { steps_ = by_default; }
   [[nodiscard]] std::int64_t default_steps() const { return steps_; }
 

@@ -14,7 +14,7 @@ std::vector<std::string> entry_names(const Graph& graph) {
   return names;
 }
 
-/// The name of the entry to run; nullptr: run the outputs of the graph.
+/// The name of the entry to run; null: the outputs of the graph are run.
 const std::string* chosen_entry(const Graph& graph, const std::string& wanted) {
   const auto& entries = graph.entries();
   if (!wanted.empty()) {
@@ -34,7 +34,7 @@ const std::string* chosen_entry(const Graph& graph, const std::string& wanted) {
   return only;
 }
 
-/// The op that owns the body, however deep, in which an op of that name is; "" when there is none.
+/// The name of the op that has the op `op_name` in one of its bodies, at any depth; "" if there is none.
 std::string owner_of_body(const Graph& graph, std::string_view op_name) {
   for (OpId id = 0; id < graph.size(); ++id) {
     const Op op = graph.op(id);
