@@ -22,7 +22,7 @@ constexpr double kPlotWidth = kDiagramWidth - kPlotLeft - kPlotRight,
 constexpr std::array<std::string_view, kMostCurveRuns> kRunColours = {"#3b78b5", "#c8503f", "#4f9a4f", "#8a63b0",
                                                                       "#e0962f", "#4aa3a2", "#7a6a5a", "#d36ba6"};
 
-/// Of a pixel, which is enough.
+/// Pixels with one decimal, which is exact enough.
 std::string in_tenths(double value) {
   return digits_text(std::round(value * 10) / 10, 6);
 }
@@ -33,11 +33,11 @@ struct Span {
     low = std::min(low, value);
     high = std::max(high, value);
   }
-  /// Where a value is, from 0 to 1.
+  /// The position of a value in the span, from 0 to 1.
   [[nodiscard]] double part(double value) const { return high > low ? (value - low) / (high - low) : 0.5; }
 };
 
-/// Round numbers within the span, about `count`.
+/// About `count` round numbers within the span.
 std::vector<double> round_values(const Span& span, int count, double smallest) {
   if (!(span.high > span.low)) return {span.low};
   const double rough = std::max((span.high - span.low) / count, smallest);
@@ -62,7 +62,7 @@ std::string grid_line(double x1, double y1, double x2, double y2) {
 
 using Drawn = std::pair<std::size_t, const Curves::Curve*>;  ///< a run's number, and its curve
 
-/// One scalar of one entry.
+/// The diagram of one scalar of one entry.
 class Diagram {
  public:
   Diagram(std::string title, std::vector<Drawn> curves) : title_(std::move(title)), curves_(std::move(curves)) {
@@ -104,7 +104,7 @@ class Diagram {
       if (finite)
         path += (drawing ? "L" : "M") + in_tenths(x(static_cast<double>(curve.steps[i]))) + " " +
                 in_tenths(y(curve.values[i]));
-      if (finite && !drawing) path += "h0";  // a point of its own is seen, too
+      if (finite && !drawing) path += "h0";  // makes a single point visible, too
       drawing = finite;
     }
     return "<path d=\"" + path + "\" fill=\"none\" stroke=\"" + std::string(colour) +

@@ -1,4 +1,4 @@
-// Curves as a picture.
+// Draws curves as a picture.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace ferry {
 
-/// The curves of a run, and its name beside others.
+/// The curves of a run, and the run's name in the picture.
 struct NamedCurves {
   std::string name;
   Curves curves;
@@ -16,8 +16,8 @@ struct NamedCurves {
 
 inline constexpr std::size_t kMostCurveRuns = 8;  ///< as many as there are colours
 
-/// An SVG picture with a diagram for each scalar of an entry, in it a line for each run that has it. Values that are
-/// not finite are gaps. Error(file) when no run has any value.
+/// An SVG picture with a diagram for each scalar of an entry. A diagram has a line for each run that has the scalar.
+/// Values that are not finite are gaps. Error(file) if no run has any value.
 [[nodiscard]] std::string curves_svg(std::span<const NamedCurves> runs);
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// Text in XML, for the pictures that are written here.
+// Escapes text for XML, for the pictures that ferry writes.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace ferry {
 
-/// The text as the content of an element.
+/// Returns the text as the content of an element.
 [[nodiscard]] inline std::string in_xml(std::string_view text) {
   std::string result;
   for (const char c : text) {

@@ -22,7 +22,7 @@ std::string text_at(int x, int y, std::string_view anchor, const std::string& te
          "\" " + std::string(kFont) + ">" + in_xml(text) + "</text>\n";
 }
 
-/// Where a time is, in pixels; the last one ends at kLeft + kWidth.
+/// The position of a time in pixels. The time `length` is at kLeft + kWidth.
 int x_of(std::int64_t time, std::int64_t length) {
   return kLeft +
          static_cast<int>(static_cast<double>(time) / static_cast<double>(std::max<std::int64_t>(length, 1)) * kWidth);
@@ -55,7 +55,7 @@ int height_of(const PipelineChart& chart) {
   return kTitle + static_cast<int>(chart.rows.size()) * kRow + kBelow;
 }
 
-/// The number of points in an attribute of the first tag that has it.
+/// The number of points in `attribute` of the first tag that has this attribute.
 double points(std::string_view svg, std::string_view attribute) {
   const std::size_t at = svg.find(attribute);
   double number = 0;
@@ -75,7 +75,7 @@ std::string with_charts(const std::string& svg, std::span<const PipelineChart> c
     drawn += chart_svg(chart, height);
     height += height_of(chart);
   }
-  constexpr double kPixels = 4.0 / 3;  // of a point
+  constexpr double kPixels = 4.0 / 3;  // pixels of a point
   const int below = static_cast<int>(points(svg, " height=\"") * kPixels) + 1;
   const int width = std::max(kLeft + kWidth + kRight, static_cast<int>(points(svg, " width=\"") * kPixels) + 1);
   std::string nested = svg.substr(drawing);

@@ -60,10 +60,10 @@ std::string look_of(const DrawnArrow& arrow) {
 
 constexpr std::string_view kOfMessages = "#d9480f";
 
-/// With more boxes a picture is hardly legible, and graphviz takes more than a few seconds.
+/// With more boxes, a picture is hardly readable, and graphviz takes more than a few seconds.
 constexpr std::size_t kMostBoxes = 120;
 
-/// Kernels that form a chain are one box. If there are too many boxes, each fold of the drawing is one.
+/// Draws kernels that form a chain as one box. If there are too many boxes, draws each fold of the drawing as one box.
 class DotText {
   using Index = std::size_t;
 
@@ -104,7 +104,7 @@ class DotText {
     std::string look;
   };
 
-  /// Draws a kernel and its only user as one box, if that is a kernel without other inputs.
+  /// Draws a kernel and its only user as one box if the user is a kernel without other inputs.
   void join_chains() {
     const std::vector<DrawnBox>& boxes = drawing_.boxes();
     std::vector<std::set<Index>> from(boxes.size()), to(boxes.size());
@@ -148,7 +148,7 @@ class DotText {
 
   /// The arrows to draw between two boxes: one for all messages, and one for all other values.
   [[nodiscard]] std::vector<LookedArrow> joined_arrows() const {
-    std::map<std::tuple<Index, Index, bool>, std::pair<DrawnArrow, std::size_t>> joined;  // and of how many
+    std::map<std::tuple<Index, Index, bool>, std::pair<DrawnArrow, std::size_t>> joined;  // sum and number of arrows
     for (const DrawnArrow& arrow : drawing_.arrows()) {
       auto& [sum, count] =
           joined.try_emplace({shown_in_[arrow.from], shown_in_[arrow.to], arrow.message}, arrow, 0).first->second;
@@ -192,7 +192,7 @@ class DotText {
   const Plan& plan_;
   PlanDrawing drawing_;
   std::vector<std::vector<std::string>> lines_;  ///< of each box
-  std::vector<Index> shown_in_;                  ///< for each box: the index of the one that shows it
+  std::vector<Index> shown_in_;                  ///< for each box: the index of the box that shows it
   bool folded_ = false;
 };
 

@@ -10,7 +10,7 @@ namespace ferry {
 namespace {
 
 constexpr std::size_t kNothing = static_cast<std::size_t>(-1);
-/// The first tasks, this many, are always drawn where not all are.
+/// The number of first tasks that DrawnTasks::some always draws.
 constexpr int kFewTasks = 4;
 
 constexpr std::string_view kOfGradients = "grad/";
@@ -19,7 +19,7 @@ bool is_wait(Opcode what) {
   return what == Opcode::send_wait || what == Opcode::receive_wait || what == Opcode::collective_wait;
 }
 
-/// "encoder/layer1" of "encoder/layer1/add_3" for a depth of 2 or more.
+/// The scope of a name, at most `depth` levels deep: "encoder/layer1" for "encoder/layer1/add_3" and a depth of 2.
 std::string scope_of(std::string_view name, std::size_t depth) {
   if (name.starts_with(kOfGradients)) name.remove_prefix(kOfGradients.size());
   std::size_t end = 0;
@@ -61,7 +61,7 @@ PlanDrawing::PlanDrawing(const Plan& plan, DrawnTasks which) : plan_(plan) {
     tasks_.push_back(task);
     draw(task);
   }
-  // Tasks that send or receive have classes of their own, so that both ends are drawn, unless an end is left out.
+  // Tasks that send or receive have plan classes of their own, so that both ends are drawn, unless a task is left out.
   for (const auto& [channel, from] : sent_)
     if (const auto to = received_.find(channel); to != received_.end())
       arrows_.push_back({.from = from, .to = to->second, .message = true, .bytes = plan_.channels[channel].bytes});
@@ -110,7 +110,7 @@ void PlanDrawing::draw(int task, const PlanClass& role, std::uint32_t region, st
   }
 }
 
-/// Whether it is a scalar constant: a number in a formula, which is drawn only if it is sent.
+/// Whether the instruction is a scalar constant: a number in a formula, which is drawn only if it is sent.
 bool PlanDrawing::is_number(const PlanClass& role, const Instruction& what) const {
   return what.what == Opcode::kernel && plan_.string(what.op) == "Constant" &&
          role.buffers[role.outputs(what)[0]].sizes.empty();
@@ -226,7 +226,7 @@ std::string PlanDrawing::title(const Instruction& what) const {
   }
 }
 
-/// "[10,36] of [20,36]".
+/// The buffer's sizes; "[10,36] of [20,36]" for a part.
 std::string PlanDrawing::sizes_text(const Buffer& buffer) const {
   std::string own = Shape(std::span<const std::int64_t>(buffer.sizes.begin(), buffer.sizes.end())).str();
   if (buffer.window == kNone) return own;
@@ -235,8 +235,8 @@ std::string PlanDrawing::sizes_text(const Buffer& buffer) const {
 
 // ---- Folds ----
 
-/// Things with the same key are folded into one box: the things of one task, region, source line and scope of names.
-/// Only the outermost `depth` levels of the scope count.
+/// The key of a fold: boxes with the same key are folded into one box. They have the same task, region, source line and
+/// scope of names. Only the outermost `depth` levels of the scope count.
 std::string PlanDrawing::key_of(const DrawnBox& box, std::size_t depth) const {
   const bool ports = box.kind != DrawnBox::Kind::kernel;
   const bool backward = box.name.starts_with(kOfGradients);
@@ -256,7 +256,7 @@ std::vector<DrawnFold> PlanDrawing::folds(std::size_t most) const {
   return folds;
 }
 
-/// "MatMul", "Add x 3", "and 8 more", "charlm.cpp:48, backward".
+/// The text of a folded box: "MatMul", "Add x 3", "and 8 more", "charlm.cpp:48, backward".
 std::vector<std::string> PlanDrawing::folded_lines(const std::vector<Index>& members) const {
   constexpr std::size_t kNamed = 3;
   const DrawnBox& first = boxes_[members[0]];

@@ -1,4 +1,4 @@
-// PlanDrawing: the boxes and arrows of a picture of a plan, for those who arrange them: graphviz, the report's page.
+// PlanDrawing: the boxes and arrows of a picture of a plan. graphviz, or the page of a report, arranges them.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,12 @@ struct DrawnBox {
   enum class Kind : std::uint8_t { kernel, port, variable, collective };
 
   Kind kind = Kind::kernel;
-  CollectiveKind collective{};  ///< of a collective
+  CollectiveKind collective{};  ///< kind of a collective
   std::string id;
   std::vector<std::string> lines;
   int task = -1;             ///< -1 for a collective
   std::uint32_t region = 1;  ///< 1: the step; bodies and branches get frames of their own
-  std::string what;          ///< its op or kind, which a folded box lists; empty: never folded
+  std::string what;          ///< its op or kind, for the text of a folded box; empty: never folded
   std::string name;
   std::uint32_t source = kNone;  ///< the user's line
   std::uint64_t bytes = 0;       ///< of a variable or collective
@@ -30,26 +30,26 @@ struct DrawnBox {
 
 struct DrawnArrow {
   std::size_t from = 0, to = 0;  ///< indices into boxes()
-  bool message = false;          ///< of a channel
+  bool message = false;          ///< the value is sent over a channel
   std::uint64_t bytes = 0;       ///< of a message
   bool kept = false;             ///< leads back to the variable or loop that keeps the value
 };
 
-/// Boxes that one may stand for.
+/// Boxes that one box can represent.
 struct DrawnFold {
-  std::vector<std::string> lines;  ///< its content
+  std::vector<std::string> lines;  ///< the text of this box
   std::vector<std::size_t> boxes;  ///< indices into boxes(), ascending
 };
 
-/// Which tasks are drawn: all; of more than a few the first ones and one of each class; one of each class.
+/// The tasks to draw: all; or the first ones and one of each class, if there are more than a few; or one of each class.
 enum class DrawnTasks : std::uint8_t { all, some, roles };
 
-/// Task by task, a box for each kernel, variable, feed and fetch, and one for each collective of a group of tasks.
-/// Values that are sent have arrows from task to task. Scalar constants are left out unless they are sent. The plan
-/// must outlive this.
+/// Draws, task by task, a box for each kernel, variable, feed and fetch, and one box for each collective of a group of
+/// tasks. Values that are sent have arrows from task to task. Scalar constants are left out unless they are sent. The
+/// plan must outlive this.
 class PlanDrawing {
  public:
-  static constexpr std::size_t kMostRoles = 16;  ///< of DrawnTasks::roles
+  static constexpr std::size_t kMostRoles = 16;  ///< most tasks with DrawnTasks::roles
 
   PlanDrawing(const Plan& plan, DrawnTasks which);
 
@@ -57,8 +57,8 @@ class PlanDrawing {
   [[nodiscard]] const std::vector<DrawnBox>& boxes() const { return boxes_; }
   [[nodiscard]] const std::vector<DrawnArrow>& arrows() const { return arrows_; }
 
-  /// All boxes in folds, at most `most` folds if possible. Things of one task, region, line of the user's program and
-  /// scope of names are together, forward and backward apart.
+  /// All boxes in folds, at most `most` folds if possible. The boxes of a fold have the same task, region, line of the
+  /// user's program and scope of names; forward and backward boxes are in different folds.
   [[nodiscard]] std::vector<DrawnFold> folds(std::size_t most) const;
 
  private:
@@ -91,9 +91,9 @@ class PlanDrawing {
 
   // For the task that is being drawn:
   std::vector<Index> makers_;  // by buffer: the box that made it
-  // For a buffer that is made in parts: the box that made each, by the part's offset.
+  // For a buffer that is made in parts: the box that made each part, by the part's offset.
   std::map<std::uint32_t, std::map<std::uint64_t, Index>> parts_;
-  std::map<std::uint32_t, Index> kept_;  // by buffer: the variable that it is, or the loop that carries it
+  std::map<std::uint32_t, Index> kept_;  // by buffer: the box of its variable, or of the loop that carries it
 };
 
 /// "before each iteration": the label of the frame around a region's boxes.

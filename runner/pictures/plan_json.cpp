@@ -78,7 +78,7 @@ Json class_json(const Plan& plan, std::uint32_t index) {
     json["queues"].push_back({{"device", queue.device}, {"role", name_of(queue.role)}});
   const auto range = [](const Range& r) { return Json{{"begin", r.first}, {"count", r.count}}; };
   if (!role.serving.turns.empty()) json["staleness"] = role.serving.staleness;
-  for (const Serving::Turns& turns : role.serving.turns)  // of the step's instructions
+  for (const Serving::Turns& turns : role.serving.turns)  // ranges of the step's instructions
     json["turns"].push_back({{"worker", turns.worker}, {"give", range(turns.give)}, {"take", range(turns.take)}});
   for (const PlanDevice& device : role.devices)
     json["devices"].push_back({{"kind", name_of(device.kind)},
@@ -93,7 +93,7 @@ Json class_json(const Plan& plan, std::uint32_t index) {
     for (std::uint32_t i = 0; i < region.instructions.count; ++i)
       list.push_back(instruction_json(plan, role, role.instructions[region.instructions[i]]));
     Json& added = json["regions"].emplace_back(Json{{"kind", name_of(region.kind)}, {"instructions", std::move(list)}});
-    for (const Range& stretch : role.stretches)  // of the region's instructions
+    for (const Range& stretch : role.stretches)  // ranges of the region's instructions
       if (stretch.first - region.instructions.first < region.instructions.count)
         added["captured"].push_back(range({stretch.first - region.instructions.first, stretch.count}));
   }

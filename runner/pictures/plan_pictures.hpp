@@ -1,4 +1,4 @@
-// Plans as JSON, and as pictures.
+// Writes plans as JSON and as pictures.
 #pragma once
 
 #include <span>
@@ -10,25 +10,26 @@
 
 namespace ferry {
 
-/// The plan as one JSON object: tasks, feeds, fetches, channels, collectives, classes with buffers and instructions;
-/// if the result has them, the choice of placement by itself, and the planned time of a step with its work.
+/// The plan as one JSON object: tasks, feeds, fetches, channels, collectives, classes with buffers and instructions. If
+/// the result has them, also the choice of placement by itself, and the planned time of a step with its work.
 [[nodiscard]] std::string plan_json(const PlanResult& result);
 
-/// The difference as one JSON object; each number is a list of the old and the new one.
+/// The difference as one JSON object; each number is a list of the old and the new number.
 [[nodiscard]] std::string diff_json(const PlanDiff& diff);
 
 /// The plan as a graph in graphviz's language. There is a frame for each task, with a box for each kernel or chain of
 /// kernels and cylinders for its variables, feeds and fetches. Between the frames there is a hexagon for each
-/// collective of a group of tasks, with its kind and the bytes of the whole value. Arrows are values, red where they go
-/// from task to task, dashed where a variable gets a new value. Scalar constants are left out unless they are sent.
-/// Unless `whole` is set, a large plan is abridged: on each task, ops from one line of the user's program share a box,
-/// and of many tasks that do the same only some are drawn.
+/// collective of a group of tasks, with its kind and the bytes of the whole value. Arrows are values: red from task to
+/// task, dashed if a variable gets a new value. Scalar constants are left out unless they are sent. Unless `whole` is
+/// set, a large plan is simplified: on each task, ops from one line of the user's program share a box, and only some of
+/// many tasks that do the same are drawn.
 [[nodiscard]] std::string plan_dot(const Plan& plan, bool whole = false);
 
-/// `dot` drawn by graphviz as SVG. Error(usage) when graphviz is not installed, or fails.
+/// Lets graphviz draw `dot` as SVG. Error(usage) if graphviz is not installed, or fails.
 [[nodiscard]] std::string svg_of(const std::string& dot);
 
-/// The drawing below charts of the pipelines: for each device a row with its work over time, by the planned times.
+/// The drawing, with charts of the pipelines above it. A chart has a row for each device with its planned work over
+/// time.
 [[nodiscard]] std::string with_charts(const std::string& svg, std::span<const PipelineChart> charts);
 
 }  // namespace ferry

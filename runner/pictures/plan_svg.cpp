@@ -33,7 +33,7 @@ struct Pipe {
   }
 };
 
-/// Graphviz's picture of `dot`, with straight arrows or its usual ones; its warnings are not shown. Nothing if it
+/// Graphviz's picture of `dot`, with straight arrows, or with its usual arrows and without its warnings. Nothing if it
 /// fails.
 std::optional<std::string> drawn(const std::string& dot, bool straight) {
   Pipe in, out;
@@ -74,7 +74,7 @@ std::optional<std::string> drawn(const std::string& dot, bool straight) {
 }  // namespace
 
 std::string svg_of(const std::string& dot) {
-  // Around many boxes graphviz may fail to bend an arrow, and then draws nothing.
+  // Around many boxes graphviz may fail to bend an arrow; it then draws nothing.
   auto svg = drawn(dot, false);
   if (!svg) svg = drawn(dot, true);
   if (!svg) throw Error(Code::usage, "--svg: dot failed").hint("--dot shows what it was given");

@@ -26,7 +26,7 @@ std::string line_at(double x, double bottom, const char* colour) {
          coordinate(bottom) + "\" stroke=\"" + colour + "\"/>\n";
 }
 
-/// The bars' scale: powers of two, as many as the figures need.
+/// The scale of the bars: as many powers of two as the speeds need, at most 10.
 struct Scale {
   explicit Scale(std::span<const SpeedBar> bars) {
     for (const SpeedBar& bar : bars)

@@ -1,4 +1,4 @@
-// Speeds of ferry and its peers, as a picture.
+// Draws the speeds of ferry relative to its peers as a picture.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace ferry {
 /// A row of the picture.
 struct SpeedBar {
   std::string name, values;
-  std::optional<double> speed;  ///< as a multiple of the peer's; none without a peer
+  std::optional<double> speed;  ///< ferry's speed divided by the peer's; none without a peer
 };
 
 /// An SVG picture with a row for each figure: its name, its values and, if it has a peer, a bar. The bar shows the
