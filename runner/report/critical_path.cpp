@@ -49,8 +49,8 @@ class PathFinder {
     return at == list.begin() ? std::nullopt : std::optional(*(at - 1));
   }
 
-  /// Where the present thread did nothing since `since` and another one of the task worked: goes over to the one that
-  /// worked last.
+  /// If the current thread did nothing since `since` and another thread of the task worked, continues on the thread
+  /// that worked last. Returns whether there is such a thread.
   bool to_other_thread(std::int64_t since) {
     std::optional<std::int32_t> other;
     std::int64_t latest = since;
@@ -91,7 +91,7 @@ class PathFinder {
     now_ = begin;
   }
 
-  /// No event from `begin` to now: in a step or outside, whatever is.
+  /// Adds the time from `begin` to now, in which no event ran, as time inside of steps or outside of them.
   void rest(std::int64_t begin) {
     while (now_ > begin) {
       const std::vector<const TracedStep*>& steps = steps_[task_];

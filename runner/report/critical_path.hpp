@@ -1,4 +1,4 @@
-// critical_path: what the run would have to do faster to end earlier.
+// critical_path: the work that would have to be faster for the run to end earlier.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace ferry {
 struct PathSegment {
   enum class Kind : std::uint8_t {
     event,    ///< `event` runs
-    message,  ///< the message that `event`, a wait, waits for is on its way
-    between,  ///< in a step, between instructions
+    message,  ///< the message that `event`, a wait, waits for is in flight
+    between,  ///< inside of a step, between instructions
     outside   ///< not in a step
   };
   Kind kind = Kind::event;
@@ -22,9 +22,9 @@ struct PathSegment {
   std::uint32_t event = 0;  ///< index into TracedRun::events
 };
 
-/// The path is followed backwards from the end of the last step, through the work of a thread. At a wait for a message
-/// not yet sent (or for work that another thread had not yet done) it continues on the thread waited for. In the order
-/// of time; the segments fill TracedRun::nanoseconds without gaps.
+/// Follows the path backwards from the end of the last step, through the work of a thread. At a wait for a message that
+/// was not yet sent (or for work that another thread had not yet done), the path continues on the thread waited for.
+/// The segments are in the order of time, and fill TracedRun::nanoseconds without gaps.
 [[nodiscard]] std::vector<PathSegment> critical_path(const TracedRun& run);
 
 }  // namespace ferry

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A number; null if it is not finite.
+/// The number in `json`; NaN for null, which stands for numbers that are not finite.
 double number_in(const Json& json) {
   return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
 }

@@ -1,4 +1,4 @@
-// Curves: the scalars that a run fetches, over its steps.
+// Curves: the values of the scalars that a run fetches, by step.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class Curves {
     std::vector<double> values;
     std::int64_t added = 0, stride = 1;
   };
-  static constexpr std::size_t kMostPoints = 4096;  ///< of a curve
+  static constexpr std::size_t kMostPoints = 4096;  ///< most points of a curve
 
   void add(std::int64_t step, std::string_view entry, const Metrics& metrics);
   [[nodiscard]] const std::map<std::pair<std::string, std::string>, Curve>& all() const { return curves_; }
@@ -29,7 +29,7 @@ class Curves {
   std::map<std::pair<std::string, std::string>, Curve> curves_;
 };
 
-/// A sink of a run's scalars for its report.
+/// A sink that adds a run's scalars to the curves of its report.
 class CurvesSink final : public MetricsSink {
  public:
   explicit CurvesSink(Curves& curves) : curves_(curves) {}
@@ -42,11 +42,11 @@ class CurvesSink final : public MetricsSink {
   Curves& curves_;
 };
 
-/// What `ferry run --metrics` wrote. The end of a line that is not there yet is left out. `file` is named in
-/// Error(file), for any other text.
+/// Reads curves from the output of `ferry run --metrics`. An incomplete last line is left out. For any other text,
+/// Error(file) names `file`.
 [[nodiscard]] Curves curves_in_metrics(std::string_view text, const std::string& file);
 
-/// What run_in_page() gives of a report.
+/// Reads curves from the JSON of a report, which run_in_page() returns.
 [[nodiscard]] Curves curves_in_run(std::string_view json);
 
 }  // namespace ferry

@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, 4> kKinds = {"kernel", "port", "variable", "collective"};
-/// Folds of a task: with more a column is hardly legible.
+/// Most folds of a task: a column with more is hardly readable.
 constexpr std::size_t kMostFolds = 50;
 
 class PlacedPlan {
@@ -41,7 +41,7 @@ class PlacedPlan {
   }
 
   [[nodiscard]] Json json() {
-    Json boxes = Json::array();  // before the columns, which these make
+    Json boxes = Json::array();  // first, because box_json() adds the columns
     for (const auto& [i, fold] : boxes_) boxes.push_back(box_json(drawing_.boxes()[i], fold));
     Json folds = Json::array();
     for (const DrawnFold& fold : folds_) folds.push_back(fold.lines);
@@ -100,7 +100,7 @@ class PlacedPlan {
   PlanDrawing drawing_;
   std::vector<DrawnFold> folds_;
   std::vector<Shown> boxes_;
-  std::vector<std::size_t> box_of_;  ///< of each drawn one: the index in boxes_ of the one that shows it
+  std::vector<std::size_t> box_of_;  ///< for each drawn box: the index in boxes_ of the box that shows it
   std::map<Column, std::size_t> columns_;
 };
 

@@ -1,4 +1,4 @@
-// placed_plan_json: the picture of a plan that a report's page draws.
+// placed_plan_json: the picture of a plan for the page of a report.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace ferry {
 
-/// Of more boxes than this each fold is one box, which cannot be opened.
+/// If a plan has more boxes than this, each fold is one box, which cannot be opened.
 inline constexpr std::size_t kMostOpened = 20'000;
 
-/// One JSON object: columns, folds, boxes and arrows; docs/guide/report_data.md has its keys. Of tasks that do the same
-/// one is drawn, of more than PlanDrawing::kMostRoles different ones the first.
+/// One JSON object: columns, folds, boxes and arrows; docs/guide/report_data.md has its keys. One of the tasks that do
+/// the same is drawn. If there are more than PlanDrawing::kMostRoles different tasks, the first ones are drawn.
 [[nodiscard]] std::string placed_plan_json(const Plan& plan, std::size_t most_opened = kMostOpened);
 
 }  // namespace ferry

@@ -11,7 +11,7 @@
 namespace ferry {
 namespace {
 
-/// Whether a trace has the op's name for the instruction, not the opcode's.
+/// Whether a trace names the instruction by its op, not by its opcode.
 bool is_by_op(const Instruction& instruction) {
   return instruction.what == Opcode::kernel || instruction.what == Opcode::tiles;
 }
@@ -44,7 +44,7 @@ class Reckoning {
     return std::llround((link.latency_seconds + moved / link.bytes_per_second) * 1e12);
   }
 
-  /// Kernels that run together read and write memory for their common operands alone.
+  /// Fused kernels read and write in memory only the operands of the whole region.
   [[nodiscard]] double traffic(const Instruction& instruction) const {
     return instruction.what == Opcode::kernel ? of_kernel(instruction).bytes : bytes(instruction);
   }
@@ -58,7 +58,7 @@ class Reckoning {
     return sum;
   }
 
-  /// The op of that name, which the graph or placement added; null: neither knows it.
+  /// The definition of the op with that name, from placement or from the graph's ops; null if neither has it.
   [[nodiscard]] const OpDef* definition_of(std::string_view name) const {
     for (const OpDef* const def : kCommOps)
       if (def->name == name) return def;
@@ -85,7 +85,7 @@ class Reckoning {
   const OpSet& ops_;
 };
 
-/// Calls f(region, instruction, picoseconds) for each kernel, tile region and copy of the task.
+/// Calls f(region, instruction, picoseconds) for each kernel, tile region, stencil and copy of the task.
 template <class F>
 void for_each_timed(const Plan& plan, int task, const OpSet& ops, const F& f) {
   const PlanClass& role = plan.class_for(task);
@@ -97,7 +97,7 @@ void for_each_timed(const Plan& plan, int task, const OpSet& ops, const F& f) {
       const Instruction& instruction = role.instructions[i];
       if (!is_by_op(instruction) && instruction.what != Opcode::copy && !is_stencil(instruction)) continue;
       if (instruction.what == Opcode::stencil && !begun.insert(instruction.region()).second)
-        continue;  // the edges alone
+        continue;  // only the edges, after its stencil_begin
       if (instruction.what == Opcode::stencil_begin) begun.insert(instruction.region());
       f(region, instruction, reckoning.picoseconds(instruction));
     }

@@ -1,4 +1,5 @@
-// planned_times: the times of a plan's kernels, by the work of their ops and the speeds that planning assumes.
+// planned_times: the planned times of a plan's kernels, from the work of their ops and the speeds that planning
+// assumes.
 #pragma once
 
 #include <map>
@@ -9,12 +10,12 @@
 
 namespace ferry {
 
-/// Seconds of one run of each kernel, tile region and copy of the task, by the name that it has in a trace. A kernel of
-/// an op that `ops` lacks counts as a copy of its operands.
+/// Seconds of one run of each kernel, tile region, stencil and copy of the task, by its name in a trace. A kernel of an
+/// op that `ops` lacks counts as a copy of its operands.
 [[nodiscard]] std::map<std::string, double> planned_times(const Plan& plan, int task, const OpSet& ops);
 
-/// The seconds of all of them in a step of the task. Kernels that run once per session do not count. Both sides of a
-/// branch count, and a loop's body counts once. Threads and queues are not considered.
+/// The seconds of all these instructions in a step of the task. Kernels that run once per session do not count. Both
+/// sides of a branch count, and a loop's body counts once. Threads and queues are not considered.
 [[nodiscard]] double planned_step_seconds(const Plan& plan, int task, const OpSet& ops);
 
 }  // namespace ferry

@@ -19,7 +19,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostRoles = 5, kMostLines = 6, kMostMessages = 4, kMostOps = 4;  // in a text of one screen
-constexpr double kHour = 3600, kSteps = 1000;  // the price of kSteps steps is printed where there is no epoch
+constexpr double kHour = 3600, kSteps = 1000;  // the price of kSteps steps is printed if there is no epoch
 
 Estimate::Role role_of(const Plan& plan, std::uint32_t index) {
   const PlanClass& from = plan.classes[index];
@@ -35,7 +35,7 @@ std::string what_of(const StepWork& work, const StepWork::Message& message) {
          (message.between_hosts ? " between hosts" : "");
 }
 
-/// Sums the times of the kernels of a line.
+/// Sums the times of the kernels of one line of the user's program.
 class LineTimes {
  public:
   explicit LineTimes(std::size_t groups) : of_groups_(groups) {}
@@ -52,11 +52,11 @@ class LineTimes {
   }
 
  private:
-  std::vector<double> of_groups_;         // of tasks
-  std::map<std::string, double> of_ops_;  // by type
+  std::vector<double> of_groups_;         // of each group of tasks
+  std::map<std::string, double> of_ops_;  // by type of op
 };
 
-/// A time of a step, or of many steps.
+/// Formats the time of a step, or of many steps.
 std::string time_text(double seconds) {
   if (seconds < 1e-3) return digits_text(seconds * 1e6, 3) + " us";
   if (seconds < 1) return digits_text(seconds * 1e3, 3) + " ms";
@@ -69,12 +69,12 @@ std::string price_text(double price) {
   return price < 1000 ? digits_text(price, 4) : decimals_text(price, 0);
 }
 
-/// The price of the tasks for that time.
+/// The price of `tasks` tasks for that time.
 double price_of(const Quote& quote, int tasks, double seconds) {
   return *quote.price * tasks * seconds / kHour;
 }
 
-/// The time that prices are printed for: an epoch's, or the time of kSteps steps.
+/// The time for which prices are printed: the time of an epoch, or of kSteps steps.
 double priced_seconds(const Estimate& estimate) {
   return estimate.epoch_seconds.value_or(kSteps * estimate.step_seconds);
 }
@@ -120,7 +120,7 @@ std::string memory_text(const Estimate& job) {
   return text;
 }
 
-/// The time, and its share of the step.
+/// A time, and its share of the step.
 std::string share_text(double seconds, const Quote& quote) {
   const double step = quote.job.step_seconds;
   return right_aligned(time_text(seconds), 12) +
@@ -157,7 +157,7 @@ std::string messages_text(const Quote& quote) {
   return text;
 }
 
-/// The estimate that speedups compare with: the first one of the table.
+/// The estimate with which speedups compare: the first estimate of the table.
 const Estimate* first_of(const std::vector<Quote::Row>& table) {
   for (const Quote::Row& row : table)
     if (const auto* estimate = std::get_if<Estimate>(&row.estimate)) return estimate;

@@ -13,36 +13,36 @@
 
 namespace ferry {
 
-/// What one number of tasks needs for a step.
+/// The estimate of a step on one number of tasks.
 struct Estimate {
   /// Tasks that do the same.
   struct Role {
     std::string name;  ///< "class 0", as in `ferry plan`
     std::vector<int> tasks;
     std::uint32_t threads = 1;
-    std::uint64_t bytes = 0;           ///< of a task: the most that it has at a time
-    std::uint64_t variable_bytes = 0;  ///< of them: its variables
+    std::uint64_t bytes = 0;           ///< of a task: the most that it needs at one time
+    std::uint64_t variable_bytes = 0;  ///< the part of `bytes` that variables need
   };
   int tasks = 1;
-  std::string placement = {};  ///< of --place auto: "mesh 2"; else empty
+  std::string placement = {};  ///< the choice of --place auto: "mesh 2"; else empty
   std::vector<Role> roles = {};
   double step_seconds = 0, computing_seconds = 0, message_seconds = 0;  ///< as in StepEstimate
-  std::optional<double> epoch_seconds = {};                             ///< not given: the entry reads no data
+  std::optional<double> epoch_seconds = {};                             ///< none: the entry reads no data
 
-  /// Of the task that needs the most.
+  /// The bytes of the task that needs the most.
   [[nodiscard]] std::uint64_t bytes() const;
 };
 
-/// The estimate of a plan with StepEstimate. `last` is the time of an epoch's last step; the others take the plan's
-/// time.
+/// The estimate of a plan that has a StepEstimate. `last` is the time of an epoch's last step, in seconds. All other
+/// steps take the plan's time.
 [[nodiscard]] Estimate estimate(const PlanResult& result, const std::optional<Batches>& data, double last);
 
 struct Quote {
   /// The kernels of one line of the user's program.
   struct Line {
     std::string place;                                ///< "model.cpp:12", or the op's name if the line is not known
-    std::vector<std::pair<std::string, double>> ops;  ///< types, with the seconds of all their kernels
-    double seconds = 0;                               ///< in a step, on the task that spends the most on the line
+    std::vector<std::pair<std::string, double>> ops;  ///< types, each with the total seconds of its kernels
+    double seconds = 0;                               ///< in a step, on the task with the most time in this line
   };
   struct Message {
     std::string name;  ///< of the value
@@ -54,24 +54,24 @@ struct Quote {
   /// A row of the table for other numbers of tasks.
   struct Row {
     int tasks = 1;
-    std::variant<Estimate, std::string> estimate;  ///< or why there is no plan
+    std::variant<Estimate, std::string> estimate;  ///< or the reason why there is no plan
   };
   std::string entry;  ///< empty: the graph's outputs
   std::optional<Batches> data;
   Estimate job;
-  std::vector<Line> lines;        ///< the longest first, and so are their ops
+  std::vector<Line> lines;        ///< the longest first; the ops of a line also
   std::vector<Message> messages;  ///< the longest first
-  std::int64_t iterations = 0;    ///< of loops, which is assumed; 0: there is no loop
+  std::int64_t iterations = 0;    ///< assumed iterations of a loop; 0: there is no loop
   std::vector<Row> table;
   std::optional<double> price;  ///< of one task for one hour
-  std::string costs;            ///< the file with the costs; empty: the built-in ones
+  std::string costs;            ///< the file with the costs; empty: built-in costs
   bool here = true;             ///< the tasks are on this machine, not in a described cluster
 };
 
 /// Fills lines, messages and iterations.
 void add_work(const StepEstimate& step, Quote& quote);
 
-/// On one screen.
+/// The quote as text of one screen.
 [[nodiscard]] std::string quote_text(const Quote& quote);
 [[nodiscard]] std::string quote_json(const Quote& quote);
 

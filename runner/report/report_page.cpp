@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view kBegin = "<!doctype html>\n<!-- ferry report -->\n";
 constexpr std::string_view kOpen = "<script type=\"application/json\" class=\"run\"", kClose = "</script>";
 
-/// JSON may stand in a script element if no "<" is in it.
+/// JSON in a script element must not contain "<".
 std::string shielded(std::string_view json) {
   std::string text;
   text.reserve(json.size());

@@ -1,4 +1,4 @@
-// A report as a page of HTML that needs nothing else, and back.
+// Writes a report as a self-contained HTML page, and reads its data back.
 #pragma once
 
 #include <string>
@@ -7,17 +7,17 @@
 
 namespace ferry {
 
-/// The page for one run, or for two side by side: the result of RunReport::json() for each run, and its name.
+/// A run on a page: its name, and the result of its RunReport::json(). A page shows one run, or two side by side.
 struct ReportedRun {
-  std::string name;  ///< "" of a single run
+  std::string name;  ///< "" if there is only one run
   std::string json;
 };
 [[nodiscard]] std::string report_page(const std::vector<ReportedRun>& runs);
 
-/// The JSON of the run in a page with one. Error(file), which names `file`, for any other text.
+/// The JSON of the run in a page of one run. Error(file), which names `file`, for any other text.
 [[nodiscard]] std::string run_in_page(std::string_view page, const std::string& file);
 
-/// Whether the text is such a page, by its beginning.
+/// Whether the text begins like such a page.
 [[nodiscard]] bool is_report_page(std::string_view text);
 
 }  // namespace ferry

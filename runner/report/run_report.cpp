@@ -18,13 +18,13 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kActivities[] = {"computing",   "sending", "message wait",
                                             "thread wait", "nested",  "launching"};
-constexpr std::size_t kMostOfPath = 20;  // rows of its table
+constexpr std::size_t kMostOfPath = 20;  // rows in the table of the critical path
 
 double seconds(std::int64_t nanoseconds) {
   return static_cast<double>(nanoseconds) * 1e-9;
 }
 
-/// The end of the time with shown events: the end of the last step before there are too many events.
+/// The end of the time in which events are shown: the end of the last step before there are too many events.
 std::int64_t shown_until(const TracedRun& run) {
   if (run.events.size() <= RunReport::kMostEvents) return run.nanoseconds;
   std::vector<std::int64_t> ends;
@@ -83,7 +83,7 @@ Json use_json(const TimeUse& use) {
           {"threads", seconds(use.threads)},     {"between", seconds(use.between)}, {"outside", seconds(use.outside)}};
 }
 
-/// The path's time by what runs where, the longest first, and its stretches.
+/// The segments of the critical path, and its time by kind, name, line and task, the longest first.
 Json path_json(const TracedRun& run, std::int64_t until) {
   constexpr std::string_view kKinds[] = {"", "message", "between", "outside"};
   using Key = std::tuple<std::string, std::uint32_t, std::uint32_t, std::int32_t>;  // kind, name, line, task
@@ -120,7 +120,7 @@ Json links_json(const TracedRun& run) {
   return links;
 }
 
-/// The ops that compute longest, at most three.
+/// The ops with the longest computing time, at most three.
 std::vector<std::string> longest(const std::map<std::string, std::int64_t>& ops) {
   std::vector<std::pair<std::string, std::int64_t>> sorted(ops.begin(), ops.end());
   std::ranges::stable_sort(sorted, std::ranges::greater(), &std::pair<std::string, std::int64_t>::second);
@@ -133,7 +133,7 @@ std::vector<std::string> longest(const std::map<std::string, std::int64_t>& ops)
 /// Sums over tasks and steps, by line of the user's program.
 Json lines_json(const TracedRun& run, const std::vector<std::map<std::string, double>>& planned) {
   struct Line {
-    std::map<std::string, std::int64_t> ops;  ///< and how long they computed
+    std::map<std::string, std::int64_t> ops;  ///< with their computing time
     std::int64_t runs = 0, computing = 0, waiting = 0, reckoned = 0;
     double planned = 0;
   };
@@ -164,7 +164,7 @@ Json lines_json(const TracedRun& run, const std::vector<std::map<std::string, do
   return json;
 }
 
-/// How much memory a step had in use when, on a device of one task of each role.
+/// The memory in use over the time of a step, on a device of one task of each role.
 Json step_memory_json(const std::string& entry, const StepMemory& memory, const MemoryCurve& curve) {
   Json largest = Json::array();
   for (const StepMemory::Value* value : curve.largest) largest.push_back({value->text, value->line, value->bytes});

@@ -16,7 +16,7 @@
 
 namespace ferry {
 
-/// Used from one thread. Afterwards json() has the report's data.
+/// Collects the data of a report; json() returns them. Used from one thread.
 ///
 ///     report.add_plan("train", session.plan(request).plan, ops);
 ///     report.set_stats(session.stats());
@@ -24,16 +24,17 @@ namespace ferry {
 ///     local_files().write(path, report_page({report.json()}));
 class RunReport {
  public:
-  /// The most events on a page; only events of whole steps are shown. Sums are over all that is traced.
+  /// The most events on a page. Only events of whole steps are shown; sums cover the whole trace.
   static constexpr std::size_t kMostEvents = 200'000;
 
   explicit RunReport(std::string command) : command_(std::move(command)) {}
 
   [[nodiscard]] Curves& curves() { return curves_; }
-  /// A plan that the run uses, and what runs by it; last the one that ran last, which the statistics are of.
+  /// Adds a plan that the run uses, and the entry that it runs. Add the plan that ran last as the last one: the
+  /// statistics belong to it.
   void add_plan(std::string_view entry, const Plan& plan, const OpSet& ops);
   void set_stats(RunStats stats) { stats_ = std::move(stats); }
-  /// The trace of all tasks; `name` identifies the report in the Error(file) for text that is not a report.
+  /// Reads the trace of all tasks. If the text is not a trace, Error(file) names it as `name`.
   void set_trace(std::string_view trace, const std::string& name) { run_ = read_trace(trace, name); }
 
   /// One JSON object: docs/guide/report_data.md has its keys.
@@ -45,7 +46,7 @@ class RunReport {
     std::uint64_t step_bytes = 0, state_bytes = 0;
   };
 
-  /// The page's view of the plan by which an entry ran last.
+  /// The data on the page of the plan with which an entry ran last.
   struct EntryPlan {
     std::string fingerprint;
     std::string drawing;  ///< placed_plan_json()
@@ -55,9 +56,9 @@ class RunReport {
   std::string command_;
   Curves curves_;
   std::map<std::string, EntryPlan> plans_;            // by entry
-  std::map<std::string, std::string> entry_of_;       // by the plan's fingerprint, as a trace has it
+  std::map<std::string, std::string> entry_of_;       // by the plan's fingerprint, as in a trace
   std::vector<std::vector<Arena>> arenas_;            // by task, of the last plan
-  std::vector<std::map<std::string, double>> times_;  // seconds of a run of each instruction, by task
+  std::vector<std::map<std::string, double>> times_;  // by task: seconds of one run of each instruction
   RunStats stats_;
   TracedRun run_;
 };

@@ -21,8 +21,8 @@ std::string name_in_trace(const Plan& plan, const Instruction& instruction) {
          std::string(plan.string(instruction.name));
 }
 
-/// From when to when the values of a class live. A value belongs to the innermost region that has all that touches it;
-/// there, what a nested region does is done by the loop or branch that it is of.
+/// The lifetimes of the values of a class. A value belongs to the innermost region that has all instructions that touch
+/// it. In this region, the loop or branch of a nested region counts as the instruction that touches the value.
 class Lives {
  public:
   Lives(const Plan& plan, const PlanClass& role) : plan_(plan), role_(role), owners_(role.regions.size()) {
@@ -31,7 +31,7 @@ class Lives {
     for (auto& [storage, life] : lives_) life.handed_on = is_handed_on(storage, life);
   }
 
-  /// The values on one device.
+  /// Adds the values on one device.
   void add_to(StepMemory& memory, std::uint32_t device) const {
     const Range step = role_.regions[kStepRegion].instructions;
     for (std::uint32_t i = 0; i < step.count; ++i) {
@@ -52,7 +52,7 @@ class Lives {
 
  private:
   struct Owner {
-    std::uint32_t region = kNone, at = 0;  ///< where the loop or branch is
+    std::uint32_t region = kNone, at = 0;  ///< the position of the loop or branch
     std::uint32_t depth = 0;
   };
   struct Life {
@@ -92,7 +92,7 @@ class Lives {
     life.last = std::max(life.last, at);
   }
 
-  /// Whether what reads it last makes another value in its place.
+  /// Whether the last instruction that reads the value makes another value in its place.
   [[nodiscard]] bool is_handed_on(std::uint32_t storage, const Life& life) const {
     const Instruction& last = role_.instructions[role_.regions[life.region].instructions[life.last]];
     for (const std::uint32_t b : role_.outputs(last)) {
@@ -110,7 +110,7 @@ class Lives {
     return a.device == b.device && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
   }
 
-  /// The most bytes that values of the region, and of those nested in it, have on the device at one time.
+  /// The most bytes that values of the region, and of regions nested in it, have on the device at one time.
   [[nodiscard]] std::uint64_t most_in(std::uint32_t region, std::uint32_t device) const {
     const Range range = role_.regions[region].instructions;
     std::vector<std::int64_t> changes(range.count + 1, 0);
@@ -153,7 +153,7 @@ class Lives {
   std::map<std::uint32_t, std::vector<std::uint32_t>> values_;  ///< storages by region
 };
 
-/// When each of the step's instructions began and ended.
+/// The begin and the end of each of the step's instructions, in nanoseconds from the begin of the step.
 struct StepTimes {
   std::vector<std::int64_t> begin, end;
 };
@@ -161,7 +161,7 @@ struct StepTimes {
 StepTimes times_of(const StepMemory& memory, const TracedRun& run, const TracedStep& step) {
   constexpr std::int64_t kUnknown = -1;
   std::unordered_map<std::string_view, std::vector<std::size_t>> places;
-  for (std::size_t i = memory.names.size(); i-- > 0;) places[memory.names[i]].push_back(i);  // the first one last
+  for (std::size_t i = memory.names.size(); i-- > 0;) places[memory.names[i]].push_back(i);  // the first place last
   StepTimes times{std::vector<std::int64_t>(memory.names.size(), kUnknown),
                   std::vector<std::int64_t>(memory.names.size(), kUnknown)};
   for (const TracedEvent& event : run.events) {
@@ -173,7 +173,7 @@ StepTimes times_of(const StepMemory& memory, const TracedRun& run, const TracedS
     times.begin[at] = event.begin - step.begin;
     times.end[at] = event.end - step.begin;
   }
-  // What has no event took no time after what was before it in the plan.
+  // An instruction without an event took no time; it ran right after the instruction before it in the plan.
   std::int64_t now = 0;
   for (std::size_t i = 0; i < times.begin.size(); ++i) {
     if (times.begin[i] == kUnknown) times.begin[i] = times.end[i] = now;
@@ -182,7 +182,7 @@ StepTimes times_of(const StepMemory& memory, const TracedRun& run, const TracedS
   return times;
 }
 
-/// Of more points than that the highest one of each stretch.
+/// If there are more than kMostMemoryPoints points, keeps the highest of each stretch of points.
 void thin(MemoryCurve& curve) {
   const std::size_t stretch = (curve.times.size() + kMostMemoryPoints - 1) / kMostMemoryPoints;
   if (stretch < 2) return;

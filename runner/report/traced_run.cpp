@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int32_t kMostTracedTasks = 1 << 20;
 
-/// `queued`: of a queue's event. A collective there begins with the wait for the others.
+/// `queued`: the event is on a queue. A collective on a queue begins with the wait for the other members.
 Activity activity_of(std::string_view category, bool queued) {
   if (category == "launch") return Activity::launching;
   if (queued && category == "collective") return Activity::message_wait;
@@ -156,7 +156,7 @@ class TraceReader {
     run_.events.push_back(event);
   }
 
-  /// `id` is the same on all members.
+  /// `id`: identifies the collective, the same on all members.
   void add_collective(const Json& json, std::int32_t task, const std::string& id, bool starts, std::uint32_t event) {
     CollectiveOfTask& mine = collectives_[{id, task}];
     if (starts && json.contains("args")) {
@@ -169,7 +169,7 @@ class TraceReader {
     (starts ? member.start : member.wait) = event;
   }
 
-  /// A trace without steps: all that a task did is one.
+  /// Makes one step of all events of a task that has no steps in the trace.
   void add_steps() {
     std::set<std::int32_t> have;
     for (const TracedStep& step : run_.steps) have.insert(step.task);
