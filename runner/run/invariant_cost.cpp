@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t kStep = 1;  ///< the region of the step in every class
 
-/// The bytes of the process that needs the most.
+/// The bytes of the process that needs the most memory.
 std::uint64_t memory_of(const Plan& plan, int tasks) {
   const int shards = plan.topology.size();
   std::vector<std::uint64_t> bytes(static_cast<std::size_t>(tasks), 0);

@@ -19,13 +19,14 @@
 namespace ferry {
 namespace {
 
-/// Tells the other tasks why this process gives up.
+/// Aborts the job: sends the error of this process to the other tasks.
 void abort_job(const Cluster& cluster, const Report& report) noexcept {
   for (const int task : cluster.local_tasks())
     cluster.transport(task).abort({task, static_cast<Code>(report.exit_code), report.text, !report.told_elsewhere});
 }
 
-/// The error if it is Error(preempted): all tasks throw it, so none has to be told, and each leaves the job as usual.
+/// The error if it is Error(preempted). All tasks throw it by themselves, so it is not sent to them, and each task
+/// leaves the job as usual.
 std::optional<Error> preemption(const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);
@@ -36,7 +37,8 @@ std::optional<Error> preemption(const std::exception_ptr& thrown) {
   return std::nullopt;
 }
 
-/// Joins the job. Error(preempted) if SIGTERM or SIGHUP comes first and the run would save a checkpoint because of it.
+/// Joins the job. Error(preempted) if SIGTERM or SIGHUP arrives first and the run would save a checkpoint because of
+/// it.
 Cluster join_job(const ClusterOptions& options) {
   try {
     return Cluster::connect(options);

@@ -1,4 +1,4 @@
-// What running a graph and running a plan have in common: joining the job, and writing the results.
+// Common parts of running a graph and running a plan: joining the job, and writing the results.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@
 
 namespace ferry {
 
-/// Returns f(), which is what a process does before it joins its job. An Error in it is told to the other processes,
-/// and printed once where all find the same (Cluster::decline).
+/// Returns f(), the work of a process before it joins its job. Sends an Error of f() to the other processes. If all
+/// processes find the same error, it is printed once (Cluster::decline).
 template <class F>
 auto before_job(const ClusterOptions& options, F f) {
   try {
@@ -26,21 +26,21 @@ auto before_job(const ClusterOptions& options, F f) {
   }
 }
 
-/// Joins the job, or starts it in this process, and calls `body`. Tells the other tasks about an exception of `body`,
-/// and rethrows it. All processes end with the exit code of the task that failed first. Only Error(preempted), which
-/// every task throws by itself, is not told. Ctrl-C and SIGTERM end the run in good order; with `saves` (the run saves
-/// checkpoints), SIGTERM makes it save one first.
+/// Joins the job, or starts it in this process, and calls `body`. Reports an exception of `body` to the other tasks,
+/// and rethrows it. All processes end with the exit code of the task that failed first. Only Error(preempted) is not
+/// reported, because every task throws it by itself. Ctrl-C and SIGTERM end the run in an orderly way. With `saves`
+/// (the run saves checkpoints), SIGTERM first makes it save one.
 void in_job(const JobOptions& options, bool saves, const std::function<void(const Cluster& cluster)>& body);
 
-/// Notes in `options.cluster` which options must be given alike to all tasks: connect() compares them.
+/// Notes in `options.cluster` the options that must be the same on all tasks: connect() compares them.
 void add_alike_options(RunOptions& options);
 
-/// Error(file) if a file that the run writes at its end has no folder, or is one; other errors if it cannot be written.
-/// Before the first step, in all processes: task 0's (`is_main`) checks all files, another with fetches checks --out.
-/// `names`: of the fetches.
+/// Error(file) if a file that the run writes at its end has no folder, or is a folder; other errors if it cannot be
+/// written. All processes call it before the first step. The process of task 0 (`is_main`) checks all files; another
+/// process that has fetches checks --out. `names`: the names of the fetches.
 void check_written_files(const RunOptions& options, std::span<const std::string> names, bool is_main, bool has_fetches);
 
-/// Does all parts of a work though one fails.
+/// Runs all parts of a work even if one of them fails.
 class Attempts {
  public:
   template <class F>
@@ -59,25 +59,25 @@ class Attempts {
   std::optional<Error> first_;
 };
 
-/// The folder of --save, in the process of task 0.
+/// The folder of --save, in the process of task 0; else none.
 [[nodiscard]] std::optional<ModelFolder> model_folder(const RunOptions& options, const Cluster& cluster);
 
 /// The results of a run after all steps have succeeded.
 struct Results {
   std::vector<std::string> names;  ///< names of the fetches
   std::vector<Tensor> fetched;
-  Metrics means = {};            ///< scalars whose means are printed instead, in the process that has the fetches
-  std::string means_label;       ///< of which steps
+  Metrics means = {};            ///< means to print in place of scalars, in the process that has the fetches
+  std::string means_label;       ///< the steps of the means
   TensorMap variables;           ///< with --save
-  ModelFolder* model = nullptr;  ///< where the variables go; null: nowhere
+  ModelFolder* model = nullptr;  ///< the folder for the variables; null: they are not saved
   std::vector<std::byte> plan;   ///< with --save-plan, in the process of task 0: the file's content
   RunStats stats;                ///< with --stats or --report
   std::string report;            ///< with --report: the page, in the process of task 0
 };
 
-/// Writes the files that were asked for, or prints a line for each fetch. All processes call it: the process that has a
-/// fetch writes it; the process of task 0 (`is_main`) writes everything else. A file that cannot be written keeps
-/// nothing else from being written or printed; `attempts` has the error.
+/// Writes the requested files, or prints a line for each fetch. All processes call it: the process that has a fetch
+/// writes it; the process of task 0 (`is_main`) writes everything else. If a file cannot be written, everything else is
+/// still written or printed, and `attempts` has the error.
 void deliver(const RunOptions& options, const Results& results, bool is_main, Attempts& attempts);
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// Where a run's scalars go, as its options say.
+// Makes the sinks of a run's scalars from its options.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace ferry {
 
-/// What --metrics, --tensorboard and --report ask for; the last goes to `curves`, which must outlive the sinks.
-/// `before`: steps that were done before this run.
+/// The sinks for --metrics, --tensorboard and --report. The sink of --report adds to `curves`, which must outlive the
+/// sinks. `before`: the number of steps done before this run.
 [[nodiscard]] MetricsSinks sinks_of(const RunOptions& options, std::int64_t before, Curves& curves);
 
 }  // namespace ferry

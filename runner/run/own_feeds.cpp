@@ -19,9 +19,9 @@
 namespace ferry {
 namespace {
 
-constexpr std::uint64_t kPiece = 1 << 20;  // of a file that is hashed; no more of it is in memory
+constexpr std::uint64_t kPiece = 1 << 20;  // bytes of a file in memory at one time while it is hashed
 
-/// By the (escaped) name of a feed: a text that is equal for equal feeds.
+/// A mark for each feed, by its escaped name: equal feeds have equal marks.
 using FeedMarks = std::map<std::string, std::string>;
 
 bool is_number(std::string_view text) {
@@ -42,7 +42,7 @@ std::string hash_of_file(const std::string& path) {
   return hasher.hex();
 }
 
-/// Each process's marks. All processes call it.
+/// The marks of each process. Collective: all processes call it.
 std::vector<FeedMarks> of_all(const Cluster& cluster, const FeedMarks& mine) {
   std::string text;
   for (const auto& [name, mark] : mine) text += name + "\n" + mark + "\n";

@@ -24,7 +24,8 @@ double seconds_of(Duration time) {
   return std::chrono::duration<double>(time).count();
 }
 
-/// "41,230 samples/s", or "12.5 steps/s", "31.0 s/step" if the samples are not known, of the steps from `from` to `to`.
+/// The speed of the steps from `from` to `to`: "41,230 samples/s", or if the samples are not known, "12.5 steps/s" or
+/// "31.0 s/step".
 std::string speed(const RunLength& run, std::int64_t from, std::int64_t to, double seconds) {
   if (run.samples)
     return readable(static_cast<double>(run.samples->before(to) - run.samples->before(from)) / seconds) + " samples/s";
@@ -32,7 +33,7 @@ std::string speed(const RunLength& run, std::int64_t from, std::int64_t to, doub
   return rate < 1 && rate > 0 ? readable(1 / rate) + " s/step" : readable(rate) + " steps/s";
 }
 
-/// "step 20/100: loss = 0.5, 41,230 samples/s", where `rate` is what comes last, or empty.
+/// "step 20/100: loss = 0.5, 41,230 samples/s". `rate` is the last part, or empty.
 std::string step_line(std::int64_t done, const RunLength& run, const Metrics& metrics, const std::string& rate) {
   const std::string between = rate.empty() ? "" : metrics.empty() ? " " : ", ";
   return "step " + std::to_string(done) + "/" + std::to_string(run.steps) + ":" + text_of(metrics) + between + rate +

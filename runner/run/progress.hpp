@@ -1,5 +1,5 @@
-// Progress of a run: one line that is redrawn on stderr if that is a terminal, lines every few seconds if it is not,
-// and lines on stdout if they are asked for.
+// Progress of a run. If stderr is a terminal, one line on it is redrawn; if not, a line is printed every few seconds.
+// Lines on stdout are printed if requested.
 #pragma once
 
 #include <chrono>
@@ -19,29 +19,30 @@
 
 namespace ferry {
 
-/// How long a run is.
+/// The length of a run.
 struct RunLength {
   std::int64_t steps = 1;               ///< in the whole run
-  std::int64_t before = 0;              ///< how many of them an earlier run has done
+  std::int64_t before = 0;              ///< steps that an earlier run has done
   std::optional<Batches> samples = {};  ///< none: steps/s are shown instead of samples/s
 
-  /// What counts in a mean for that step (the first is 0): 1, and less for a batch that is smaller than the others.
+  /// The weight of a step (the first is 0) in a mean: 1, or less if its batch is smaller than the others.
   [[nodiscard]] double weight(std::int64_t step) const {
     if (!samples) return 1;
     return static_cast<double>(samples->at(step).count) / static_cast<double>(samples->size);
   }
 };
 
-/// "412/938 [########----------] loss 0.312  accuracy 0.91  41,230 samples/s  3 s left". Used from one thread.
+/// A line that is redrawn: "412/938 [########----------] loss 0.312  accuracy 0.91  41,230 samples/s  3 s left". Used
+/// from one thread.
 class ProgressBar {
  public:
   using Sink = std::function<void(std::string_view)>;
 
   /// `columns` is the width of the terminal. A line that does not fit is drawn without the bar, and then cut if needed.
   ProgressBar(const RunLength& run, int columns, Clock& clock, Sink sink);
-  /// To be called when `done` steps are over. Draws at most ten times a second, but always after the last step.
+  /// Call it when `done` steps have ended. Draws at most ten times a second, but always after the last step.
   void update(std::int64_t done, const Metrics& metrics);
-  /// Wipes the line, so that something else can be written there.
+  /// Clears the line, so that other text can be written there.
   void clear();
 
  private:
@@ -69,15 +70,15 @@ class MeanMetrics {
   double weights_ = 0;
 };
 
-/// Means of numbers over the steps of the last epoch, or over the steps of it that were run. Used from one thread.
+/// Means of metrics over the steps of the last epoch that this run has done. Used from one thread.
 class EpochMeans {
  public:
   explicit EpochMeans(const RunLength& run) : run_(run), first_(run.before + 1), done_(run.before) {}
-  /// To be called when `done` steps are over. Does nothing unless the run has samples.
+  /// Call it when `done` steps have ended. Does nothing unless the run has samples.
   void update(std::int64_t done, const Metrics& metrics);
   /// The means; empty without samples. Call it once, after the last step.
   [[nodiscard]] Metrics take() { return done_ < first_ ? Metrics() : means_.take(); }
-  /// Which steps these are: "mean of epoch 8", "mean of steps 281 to 300"; "step 300" for a single one.
+  /// The steps of the means: "mean of epoch 8", "mean of steps 281 to 300"; "step 300" for a single step.
   [[nodiscard]] std::string label() const;
 
  private:
@@ -86,15 +87,15 @@ class EpochMeans {
   MeanMetrics means_;
 };
 
-/// "step 50/1500: loss = 0.312 accuracy = 0.91, 41,230 samples/s" after every `every` steps and the last one: means
-/// and speed since the line before. Used from one thread.
+/// The lines "step 50/1500: loss = 0.312 accuracy = 0.91, 41,230 samples/s" after every `every` steps and after the
+/// last step, with means and speed since the previous line. Used from one thread.
 class StepLines {
  public:
   StepLines(const RunLength& run, std::int64_t every, Clock& clock)
       : run_(run), every_(every), clock_(&clock), begin_(clock.now()), printed_(run.before) {}
-  /// To be called when `done` steps are over. Returns the line, with a line feed, if one is due, else "".
+  /// Call it when `done` steps have ended. Returns the line, with a line feed, if one is due, else "".
   [[nodiscard]] std::string update(std::int64_t done, const Metrics& metrics);
-  /// Leaves the time since the last line out of the speed, as it was spent on an evaluation.
+  /// Leaves the time since the last line out of the speed, because it was spent on an evaluation.
   void resume() { begin_ = clock_->now(); }
 
  private:
@@ -106,8 +107,8 @@ class StepLines {
   MeanMetrics means_;
 };
 
-/// Lines every few seconds where there is no terminal: "step 412/938: loss = 0.312, 41,230 samples/s, 3 s left". Used
-/// from one thread.
+/// The lines every few seconds if stderr is not a terminal: "step 412/938: loss = 0.312, 41,230 samples/s, 3 s left".
+/// Used from one thread.
 class TimedLines {
  public:
   TimedLines(const RunLength& run, Clock& clock)
@@ -115,7 +116,7 @@ class TimedLines {
   /// Whether a line is due after `done` steps: 5 seconds after the last line, but not after the last step, because its
   /// results are printed anyway.
   [[nodiscard]] bool due(std::int64_t done) const { return done < run_.steps && clock_->now() - begin_ >= kBetween; }
-  /// The line, with a line feed: the metrics of this step, and the speed since the line before.
+  /// The line, with a line feed: the metrics of this step, and the speed since the previous line.
   [[nodiscard]] std::string line(std::int64_t done, const Metrics& metrics);
   /// Does the same as StepLines::resume().
   void resume() { begin_ = clock_->now(); }
@@ -129,12 +130,12 @@ class TimedLines {
   std::int64_t printed_;
 };
 
-/// Notices the first step that fetches a scalar which is NaN or Inf. Used from one thread.
+/// Finds the first step that fetches a scalar which is NaN or Inf. Used from one thread.
 class FiniteWatch {
  public:
   /// `names` are the names of the fetches.
   explicit FiniteWatch(std::vector<std::string> names) : names_(std::move(names)) {}
-  /// Looks at the results of step `done`; the first step is 1. Returns "step 7: loss is nan; …" once, else "".
+  /// Checks the results of step `done`; the first step is 1. Returns "step 7: loss is nan; …" once, else "".
   [[nodiscard]] std::string update(std::int64_t done, std::span<const Tensor> fetched);
 
  private:
@@ -151,11 +152,11 @@ class StepReport {
     int columns = 0;                  ///< width of the terminal; 0: no bar
     bool timed = false;               ///< lines every few seconds on stderr
     MetricsSinks* metrics = nullptr;  ///< null: none
-    std::string entry = {};           ///< the entry that runs, for these
+    std::string entry = {};           ///< the entry that runs, for `metrics`
   };
   StepReport(std::vector<std::string> names, const RunLength& run, const Options& options, Clock& clock);
 
-  /// To be called when one more step is over.
+  /// Call it when one more step has ended.
   void update(std::span<const Tensor> fetched);
   /// The means of the last epoch, with a label. Call it once, after the last step.
   [[nodiscard]] EpochMeans& means() { return means_; }
@@ -178,14 +179,14 @@ class StepReport {
   FiniteWatch finite_;
 };
 
-/// The options for a run of `steps` steps: if there are several, the bar when stderr is a terminal, else lines every
-/// few seconds unless `print_every` asks for lines.
+/// The options for a run of `steps` steps. If there are several steps: the bar if stderr is a terminal, else lines
+/// every few seconds unless `print_every` asks for lines.
 [[nodiscard]] StepReport::Options step_report_options(std::int64_t print_every, std::int64_t steps);
 
 /// " loss = 0.312 accuracy = 0.91", names escaped.
 [[nodiscard]] std::string text_of(const Metrics& metrics);
 
-/// The scalars among the fetches that this process has.
+/// The scalars among the fetches of this process.
 [[nodiscard]] Metrics metrics_of(const std::vector<std::string>& names, std::span<const Tensor> fetched);
 
 /// A sink that writes to stderr. Errors are ignored: text may be lost, but the run continues.
@@ -194,9 +195,9 @@ void write_stderr(std::string_view text);
 /// Columns of the terminal on stderr; 0 if stderr is no terminal.
 [[nodiscard]] int terminal_columns();
 
-/// 41230 → "41,230"; below 100 with one decimal.
+/// 41230 becomes "41,230"; numbers below 100 have one decimal.
 [[nodiscard]] std::string readable(double number);
-/// 3.2 → "3 s", 200 → "3 min 20 s", 7300 → "2 h 1 min", 200000 → "2 d 7 h".
+/// 3.2 becomes "3 s", 200 "3 min 20 s", 7300 "2 h 1 min", 200000 "2 d 7 h".
 [[nodiscard]] std::string readable_seconds(double seconds);
 
 }  // namespace ferry

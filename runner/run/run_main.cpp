@@ -16,7 +16,7 @@
 namespace ferry {
 namespace {
 
-/// `graph_for` is called after the options are read, and gives the graph.
+/// Calls `graph_for` after the options are read, to get the graph.
 int run_program(int argc, char** argv, const ProgramOptions& own,
                 const std::function<Graph&(const RunOptions&)>& graph_for, const Loop& loop) noexcept {
   open_standard();

@@ -1,4 +1,4 @@
-// run_main: makes a program that builds a graph take the options of `ferry run`.
+// run_main: gives a program that builds a graph the options of `ferry run`.
 #pragma once
 
 #include <functional>
@@ -11,9 +11,9 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// Runs `graph` as `ferry run` would run its file, with the options in argv (--help lists them), or with --save-graph
-/// FILE.pb writes the graph and runs nothing. Returns the exit code (docs/reference/exit_codes.md); errors go to
-/// stderr. Every process of a job calls it, once, from its main thread.
+/// Runs `graph` as `ferry run` would run its file, with the options in argv (--help lists them). With --save-graph
+/// FILE.pb it writes the graph and runs nothing. Returns the exit code (docs/reference/exit_codes.md); errors are
+/// printed on stderr. Every process of a job calls it, once, from its main thread.
 ///
 ///     int main(int argc, char** argv) {
 ///       ferry::Graph g;
@@ -21,7 +21,7 @@ namespace ferry {
 ///       return ferry::run_main(argc, argv, g);
 ///     }
 ///
-/// With a `loop`, the steps are those that it runs (training_loop.hpp); without one, all.
+/// With a `loop`, runs the steps that the loop asks for (training_loop.hpp); without one, all steps.
 [[nodiscard]] int run_main(int argc, char** argv, Graph& graph, const Loop& loop = {}) noexcept;
 
 /// Builds a graph; `data` is the folder that --data names, or empty. Every process of a job must build the same graph.

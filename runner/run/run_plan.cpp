@@ -26,8 +26,8 @@
 namespace ferry {
 namespace {
 
-/// Error(usage) for options that say how a plan is made, or that need the graph. With --graph, --entry and --dim say
-/// what the plan is compared with.
+/// Error(usage) for options of planning, or options that need the graph. With --graph, --entry and --dim are allowed:
+/// they apply to the graph with which the plan is compared.
 void refuse_options_of_graphs(const RunOptions& options) {
   const bool alone = options.graph.empty();
   const std::pair<bool, const char*> of_planning[] = {{alone && !options.entry.empty(), "--entry"},
@@ -74,7 +74,7 @@ std::vector<std::string> data_files(const Plan& plan) {
   return files;
 }
 
-/// The index in the plan of each wanted fetch; all fetches when none is named.
+/// The index in the plan of each requested fetch; all fetches if none is requested.
 std::vector<std::size_t> chosen_fetches(const Plan& plan, const std::vector<std::string>& lists) {
   std::vector<std::string> known;
   for (const PlanPort& port : plan.fetches) known.emplace_back(plan.string(port.name));
@@ -93,8 +93,8 @@ std::vector<std::size_t> chosen_fetches(const Plan& plan, const std::vector<std:
   return chosen;
 }
 
-/// The parts of this process's tasks; also the whole feeds, if one of the tasks gives any to the plan, or is task 0,
-/// which checks the options.
+/// The parts of feeds for this process's tasks. Also the whole feeds, if the plan takes any feed from one of these
+/// tasks, or if one of them is task 0, which checks the options.
 FeedMap feeds_here(const Plan& plan, const RunOptions& options, std::span<const int> tasks) {
   std::vector<FeedInput> inputs;
   for (const PlanPort& port : plan.feeds)
@@ -107,8 +107,8 @@ FeedMap feeds_here(const Plan& plan, const RunOptions& options, std::span<const 
   return parse_feeds(inputs, {reads ? options.feeds : std::vector<std::string>(), options.feed_parts}, tasks);
 }
 
-/// The graph that the plan must compute, and the request for which it must: the entry's targets, and the fetches of the
-/// plan, by their names.
+/// The graph that the plan must compute, and the request that it must compute: the entry's targets, and the fetches
+/// with the names of the plan's fetches.
 struct Compared {
   std::unique_ptr<Graph> graph;
   RunRequest request;
@@ -134,8 +134,8 @@ Compared compared_graph(const Plan& plan, const RunOptions& options) {
   return compared;
 }
 
-/// The options of the job. Tasks and threads are those that the plan was made for, unless the user or the launcher sets
-/// others.
+/// The options of the job. If neither the user nor the launcher sets the numbers of tasks and threads, they are the
+/// plan's.
 JobOptions job_for(const Plan& plan, const RunOptions& options) {
   JobOptions job = options;
   if (job.cluster.tasks == 0 && launched_tasks(job.cluster) == 1) job.cluster.tasks = plan.topology.size();
@@ -144,7 +144,7 @@ JobOptions job_for(const Plan& plan, const RunOptions& options) {
   return job;
 }
 
-/// A session of the plan, after the proof that it computes the graph, if there is one.
+/// A session of the plan. If there is a graph, first proves that the plan computes it.
 std::unique_ptr<Session> session_of(Plan given, const Compared& compared, const Cluster& cluster,
                                     const SessionOptions& options) {
   if (compared.graph)
@@ -185,7 +185,7 @@ void run_in(const Cluster& cluster, Plan given, const Compared& compared, std::s
   if (has_fetches && (request.steps > 1 || options.print_every > 0 || !metrics.empty()))
     request.on_step = [&](std::int64_t, std::span<const Tensor> fetched) { report.update(fetched); };
   require_own_parts(cluster, options.feed_parts);
-  static_cast<void>(own_feeds(cluster, options.feeds));  // the plan says who gives them
+  static_cast<void>(own_feeds(cluster, options.feeds));  // only checks: the plan decides who gives them
   request.feeds = feeds_here(plan, options, cluster.local_tasks());
   const std::vector<Tensor> fetched = session.run(request);
   report.pause();

@@ -19,12 +19,12 @@
 namespace ferry {
 namespace {
 
-/// Options of `ferry run` that concern a graph's entries and the steps of a run, which a session alone does not know.
+/// Options of `ferry run` for the entries of a graph and the steps of a run. A session alone cannot follow them.
 constexpr std::string_view kOfRuns =
     "--entry --fetch --fetch-to --feed --feed-part --dim --devices --balance --budget --out --steps --epochs "
     "--eval-every --print-every --model --save --tune --save-plan --checkpoint --checkpoint-every --checkpoint-keep "
     "--resume --metrics --tensorboard --stats --print-annotations";
-constexpr std::size_t kLeastCompared = 4;  // letters: short names resemble too many others, as --dir does --dim
+constexpr std::size_t kLeastCompared = 4;  // letters: shorter names resemble too many others, as --dir resembles --dim
 
 void hide_options_of_runs(CLI::App& app) {
   for (const std::string_view name : split(kOfRuns, ' ')) app.get_option(std::string(name))->group("");
@@ -56,7 +56,7 @@ void refuse_mistyped(const CLI::App& app, const std::vector<std::string>& words)
   }
 }
 
-/// Keeps the words of argv that are left, which have the order that they had there.
+/// Keeps only the words `left` in argv. They are in the same order as in argv.
 void keep(const std::vector<std::string>& left, int& argc, char** argv) {
   std::size_t kept = 0;
   for (int i = 1; i < argc && kept < left.size(); ++i)

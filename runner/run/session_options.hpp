@@ -15,11 +15,12 @@ struct UserOps;
 struct SessionArguments {
   ClusterOptions cluster;
   SessionOptions session;
-  std::shared_ptr<const UserOps> ops;  ///< of --ops; `session` points to them, so they must outlive the session
+  std::shared_ptr<const UserOps> ops;  ///< of --ops; they must outlive the session, because `session` points to them
 };
 
-/// Takes options out of argv: the options of `ferry run` that a session follows, such as --tasks, --check-numerics,
-/// --trace and --report, and the program's `own`. --help lists them and exits. Call it before the job is formed.
+/// Removes options from argv: the options of `ferry run` that a session follows, such as --tasks, --check-numerics,
+/// --trace and --report, and the program's `own` options. --help lists them and exits. Call it before the job is
+/// formed.
 ///
 ///     int main(int argc, char** argv) {
 ///       const auto options = ferry::session_options(argc, argv);
@@ -28,9 +29,9 @@ struct SessionArguments {
 ///       ferry::Session session(g, cluster, options.session);
 ///
 /// Other arguments stay in argv. Error(usage) for an argument that resembles one of ferry's options, unless it follows
-/// "--", and for options of `ferry run` that a session alone cannot follow, such as --steps, --metrics, and
-/// --checkpoint: run_main() with a TrainingLoop follows them. The session writes the report when it is closed; the
-/// report then has no curves and no plan.
+/// "--". Error(usage) also for options of `ferry run` that a session alone cannot follow, such as --steps, --metrics,
+/// and --checkpoint: run_main() with a TrainingLoop follows them. The session writes the report of --report when it is
+/// closed; this report has no curves and no plan.
 [[nodiscard]] SessionArguments session_options(int& argc, char** argv, const ProgramOptions& own = {});
 
 }  // namespace ferry

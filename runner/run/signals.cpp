@@ -44,7 +44,7 @@ void on_save(int) {
   errno = kept;
 }
 
-/// The handler of a signal as it is now.
+/// The current handler of a signal.
 void (*handler_of(int signal))(int) {
   struct sigaction action {};
   sigaction(signal, nullptr, &action);

@@ -1,7 +1,7 @@
-// Signals of a run: Ctrl-C, SIGTERM and SIGHUP stop it in good order on all tasks (exit code 130); a second Ctrl-C ends
-// the process at once. If the run saves checkpoints, SIGTERM and SIGHUP make it save one and stop (exit code 75),
-// SIGUSR1 makes it save one and continue; Ctrl-C then stops it without. Until the job has formed there is nothing to
-// save, and SIGTERM and SIGHUP interrupt the wait for the other tasks.
+// Signals of a run: Ctrl-C, SIGTERM and SIGHUP stop it in an orderly way on all tasks (exit code 130); a second Ctrl-C
+// ends the process at once. If the run saves checkpoints, SIGTERM and SIGHUP make it save one and stop (exit code 75).
+// SIGUSR1 then makes it save one and continue, and Ctrl-C stops it without saving. Until the job has formed there is
+// nothing to save, and SIGTERM and SIGHUP interrupt the wait for the other tasks.
 #pragma once
 
 #include <csignal>
@@ -9,9 +9,9 @@
 
 namespace ferry {
 
-/// Handles these signals while it lives, then restores the handlers from before. A SIGHUP that is ignored stays ignored
-/// (nohup), and a SIGUSR1 that the program ignores or handles is left to it. At most one in a process at a time; made
-/// from the main thread.
+/// Handles these signals during its lifetime, then restores the previous handlers. An ignored SIGHUP stays ignored
+/// (nohup). A SIGUSR1 that the program ignores or handles is left to the program. At most one exists in a process at a
+/// time; make it in the main thread.
 class [[nodiscard]] SignalGuard {
  public:
   /// `saves`: the run saves checkpoints.
@@ -20,12 +20,12 @@ class [[nodiscard]] SignalGuard {
   SignalGuard(const SignalGuard&) = delete;
   SignalGuard& operator=(const SignalGuard&) = delete;
 
-  /// The job has formed: from now on SIGTERM and SIGHUP make a run that saves checkpoints save one. So does one that
-  /// came before and did not keep the job from forming.
+  /// Call it when the job has formed. From then on SIGTERM and SIGHUP make a run that saves checkpoints save one. So
+  /// does an earlier signal if the job has formed in spite of it.
   void joined() noexcept;
 
  private:
-  /// Sets the handler of a signal until the destructor restores the one from before.
+  /// Sets the handler of a signal. The destructor restores the previous handler.
   void handle(int signal, void (*handler)(int));
 
   struct Before {
