@@ -1,4 +1,4 @@
-// c = a + b, with a, b and c on three tasks. ferry finds the messages.
+// c = a + b, with a, b and c on three tasks. ferry adds the messages between them.
 //
 //     mpirun -np 3 build/ferry run build/samples/add.pb
 //     build/samples/add --tasks 3

@@ -1,5 +1,5 @@
-// ferry inside an MPI program: its tasks are the ranks of a communicator. The program's own messages, here on tags 0 to
-// 10 of MPI_COMM_WORLD, are under way while ferry runs, and neither disturbs the other. The program finalizes MPI.
+// ferry inside an MPI program: its tasks are the ranks of a communicator. The program's own messages, here with tags 0
+// to 10, are in flight while ferry runs, and neither disturbs the other. The program finalizes MPI.
 //
 //     mpirun -np 3 build/samples/adopt
 #include <ferry/ferry.hpp>
@@ -27,7 +27,7 @@ class Ring {
       MPI_Isend(&sent_[tag], 1, MPI_INT, (rank_ + 1) % size_, tag, MPI_COMM_WORLD, &requests_[kTags + tag]);
     }
   }
-  /// Waits for all messages, and returns how many of the numbers are those that the rank before sent.
+  /// Waits for all messages. Returns how many numbers arrived as the previous rank sent them.
   int finish() {
     MPI_Waitall(2 * kTags, requests_.data(), MPI_STATUSES_IGNORE);
     int right = 0;
@@ -45,7 +45,7 @@ class Ring {
   std::vector<MPI_Request> requests_;
 };
 
-/// The sum of the squares of 0 … 99, split over all ranks; 0 on ranks but 0. The cluster ends here, before MPI does.
+/// The sum of the squares of 0 … 99 over all ranks (0 except on rank 0). The cluster ends here, before MPI does.
 double sum_of_squares() {
   const auto cluster = ferry::adopt(MPI_COMM_WORLD);
   ferry::Tensor numbers(ferry::DType::float32, {100});

@@ -1,6 +1,6 @@
-// An asynchronous parameter server: a server has the weights, and three workers learn to tell clothes apart, none of
-// which waits for another as long as they are at most eight steps apart; docs/guide/asynchronous.md. In the entry
-// `synchronous` the server waits for all of them in each step.
+// An asynchronous parameter server: one task has the weights, and three workers train a network on images of clothes.
+// No worker waits for another while they are at most eight steps apart; see docs/guide/asynchronous.md. In the entry
+// `synchronous` the server waits for all workers in each step.
 //
 // With DATA=/usr/share/datasets/fashion-mnist:
 //

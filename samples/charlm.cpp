@@ -1,6 +1,6 @@
-// A transformer that learns to write a text, character by character, data- and tensor-parallel on a mesh of two axes:
-// windows of the text are cut along `dp`, the heads of the attention and the hidden units along `tp` (two tasks);
-// docs/samples/charlm.md. The text is the GNU General Public License, which lies on every Debian machine:
+// A transformer that learns to write a text, character by character, data- and tensor-parallel on a mesh of two axes.
+// Windows of the text are split along `dp`; the attention heads and the hidden units are split along `tp` (two tasks).
+// See docs/samples/charlm.md. The text is the GNU General Public License, which every Debian machine has:
 //
 //     mpirun -np 4 build/ferry run build/samples/charlm.pb --data /usr/share/common-licenses --epochs 30 --save model
 //     build/ferry run build/samples/charlm.pb --entry write --tasks 2 --model model --out written
@@ -26,7 +26,7 @@ constexpr std::int64_t kCharacters = 128, kWidth = 64, kHeads = 4, kBlocks = 2, 
 constexpr std::string_view kBegun = "  You may convey a covered work to others, if you do this under ";
 static_assert(kBegun.size() == kWindow);
 
-/// A transformer block: causal attention, then a layer for each character by itself, both with a residual connection.
+/// A transformer block: causal attention, then two dense layers on each character, both with a residual connection.
 class Block {
  public:
   Block(nn::Parameters& parameters, const std::string& name)
@@ -63,7 +63,7 @@ class Network {
         norm_(parameters, "norm", kWidth),
         out_(parameters, "out", kWidth, kCharacters) {}
 
-  /// characters: int32 [n,window]. Gives the logits of the character after each, float32 [n,window,characters].
+  /// characters: int32 [n,window]. Returns the logits of the character after each one, float32 [n,window,characters].
   Value operator()(const Value& characters) const {
     Value x = characters_(characters) + places_.table;
     for (const Block& block : blocks_) x = block(x);
@@ -83,14 +83,14 @@ class Network {
   nn::Dense out_;
 };
 
-/// The text from character `from` on, as windows one after another: int32 [windows,window].
+/// The text from character `from` on, as consecutive windows: int32 [windows,window].
 Value windows(const Value& text, std::int64_t from) {
   const std::int64_t count = kWindows - 1;
   const Value part = ferry::slice(text, 0, from, from + count * kWindow);
   return ferry::cast(ferry::reshape(part, {count, kWindow}), DType::int32);
 }
 
-/// What the network writes after `kBegun`: each character is drawn by its probability at a temperature of 0.7.
+/// The text that the network writes after `kBegun`. Each character is drawn by its probability at a temperature of 0.7.
 Value write(ferry::Graph& g, const Network& network) {
   ferry::Tensor begun(DType::int32, {1, kWindow});
   std::copy(kBegun.begin(), kBegun.end(), begun.mutable_data<std::int32_t>().begin());

@@ -1,5 +1,5 @@
-// Conjugate gradients (Hestenes and Stiefel, 1952) for A x = b, A cut by rows over the tasks: 64 × 64, symmetric, with
-// a dominant diagonal. The loop runs inside the runtime until the residual is small.
+// Conjugate gradients (Hestenes and Stiefel, 1952) for A x = b. A is split by rows over the tasks; it is 64 × 64 and
+// symmetric, with a dominant diagonal. The loop runs inside the runtime until the residual is small.
 //
 //     build/samples/conjugate_gradient --tasks 3
 #include <ferry/ferry.hpp>

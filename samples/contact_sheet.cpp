@@ -1,4 +1,4 @@
-// Draws what the entry `show` of the sample `fashion` fetched: each image with its label, and the guess in red where it
+// Draws the fetches of the entry `show` of the sample `fashion`: each image with its label, and the guess in red if it
 // is wrong.
 //
 //     build/samples/contact_sheet shown sheet.svg

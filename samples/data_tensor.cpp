@@ -1,5 +1,5 @@
-// Data × tensor parallel: a mesh of two axes. The batch is cut along `dp`, the weights along `tp`, which has size 2; so
-// in a job of 2, 4 or 8 tasks `dp` has size 1, 2 or 4.
+// Data × tensor parallel: a mesh of two axes. The batch is split along `dp`, the weights along `tp`, which has size 2.
+// So in a job of 2, 4 or 8 tasks, `dp` has size 1, 2 or 4.
 //
 //     build/samples/data_tensor --tasks 4 --steps 20
 #include <ferry/ferry.hpp>

@@ -1,5 +1,5 @@
-// A 64-64-10 network on the 1,797 handwritten digits of UCI, data-parallel over all tasks: the first 1,437 rows train,
-// the last 360 test. The data is part of the repository.
+// A 64-64-10 network on the 1,797 handwritten digits of UCI, data-parallel over all tasks. The first 1,437 rows are for
+// training, the last 360 for testing. The data is part of the repository.
 //
 //     build/ferry run build/samples/digits.pb --data samples/data --epochs 40 --save model --tasks 2
 //     build/ferry run build/samples/digits.pb --data samples/data --entry eval --model model

@@ -1,5 +1,5 @@
-// Experts on different tasks: the tokens are cut over the tasks, and so are the experts. Token t goes to expert t mod 8
-// (Roller et al., 2021), wherever that is, and its result comes back: two all-to-alls in each direction of the network.
+// Experts on different tasks: the tokens and the experts are split over the tasks. Token t goes to the task with expert
+// t mod 8 (Roller et al., 2021), and its result comes back: two all-to-alls in each pass of the network.
 //
 //     build/samples/experts --tasks 4 --steps 20
 #include <ferry/ferry.hpp>

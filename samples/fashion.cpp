@@ -1,4 +1,4 @@
-// A 784-256-128-10 network on Fashion-MNIST, data-parallel over all tasks: each takes its rows of every batch, and
+// A 784-256-128-10 network on Fashion-MNIST, data-parallel over all tasks: each task takes its rows of every batch, and
 // ferry sums the gradients. The same graph file runs on 1, 2 or 64 tasks.
 //
 // With DATA=/usr/share/datasets/fashion-mnist:
@@ -15,7 +15,7 @@ namespace {
 using ferry::DType;
 namespace nn = ferry::nn;
 
-/// Pixels of 0 to 255 as rows of numbers from 0 to 1.
+/// Pixels from 0 to 255 as rows of numbers from 0 to 1.
 ferry::Value rows(const ferry::Value& images) {
   return ferry::cast(ferry::reshape(images, {-1, 784}), DType::float32) / 255.0;
 }

@@ -1,5 +1,5 @@
-// A network of two convolutions and a dense layer of 1024 on Fashion-MNIST, data-parallel over all tasks: docs/samples/
-// fashion_cnn.md. With DATA=/usr/share/datasets/fashion-mnist:
+// Two convolutions and a dense layer of 1024 units on Fashion-MNIST, data-parallel over all tasks: see
+// docs/samples/fashion_cnn.md. With DATA=/usr/share/datasets/fashion-mnist:
 //
 //     mpirun -np 2 build/ferry run build/samples/fashion_cnn.pb --data $DATA --epochs 6 --print-every 50 --save model
 //     build/ferry run build/samples/fashion_cnn.pb --entry eval --epochs 1 --print-every 10 --data $DATA --model model
@@ -24,7 +24,7 @@ class Network {
         hidden_(parameters, "hidden", 64 * 7 * 7, 1024),
         last_(parameters, "last", 1024, 10) {}
 
-  /// images: uint8 [n,28,28]. Gives float32 [n,10].
+  /// images: uint8 [n,28,28]. Returns float32 [n,10].
   [[nodiscard]] Value operator()(const Value& images, nn::Phase phase) const {
     const Value x = ferry::cast(ferry::expand_dims(images, {1}), DType::float32) / 255.0;
     const Value halved = nn::max_pool(ferry::relu(first_(x)), {2, 2});

@@ -1,6 +1,6 @@
-// Heat that spreads from the middle of a plate of 600 × 400 points: one array in blocks, over a grid of two rows of
-// tasks and as many columns as there are tasks for. A step takes the mean of each point's four neighbours, which are
-// slices of the padded array. Each task gets a row or a column of points from each of its neighbours, and nothing else.
+// Heat spreads from the middle of a plate of 600 × 400 points: one array in blocks, on a grid of two rows of tasks and
+// as many columns as the job allows. A step takes the mean of each point's four neighbours, which are slices of the
+// padded array. Each task gets a row or a column of points from each of its neighbours, and nothing else.
 //
 //     build/samples/heat --tasks 4
 //     mpirun -np 6 build/samples/heat

@@ -1,5 +1,5 @@
-// Host names go from task to task: each task adds its own to those that came from the task before it, and task 0 prints
-// the whole list. Works on any number of tasks: the program asks how many there are before it builds its graph.
+// Host names go from task to task: each task adds its own name to the names from the previous task, and task 0 prints
+// the whole list. It works on any number of tasks: the program reads the number before it builds its graph.
 //
 //     mpirun -np 3 build/samples/hello_ranks
 //     build/samples/hello_ranks --tasks 3

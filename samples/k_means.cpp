@@ -1,5 +1,5 @@
-// k-means (Lloyd, 1982) on points that are cut over the tasks: three clouds in the plane, twenty rounds. Each task
-// assigns its points to clusters; the sums over the points of a cluster become sums over the tasks.
+// k-means (Lloyd, 1982) on points that are split over the tasks: three clouds in the plane, twenty iterations. Each
+// task assigns its points to clusters; the sums over the points of a cluster become sums over the tasks.
 //
 //     build/samples/k_means --tasks 4
 #include <ferry/ferry.hpp>
@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
   constexpr std::int64_t kPoints = 300, kClusters = 3;
   ferry::Graph g;
   auto everywhere = g.on(g.mesh("points"));
-  // Point i lies around (0, 0), (4, 0) or (8, 0), by i mod 3.
+  // Point i is near (0, 0), (4, 0) or (8, 0), by i mod 3.
   ferry::Tensor middles(ferry::DType::float64, {kPoints, 2});
   for (std::int64_t i = 0; i < kPoints; ++i)
     middles.mutable_data<double>()[static_cast<std::size_t>(2 * i)] = static_cast<double>(i % 3 * 4);

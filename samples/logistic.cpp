@@ -1,5 +1,5 @@
-// Logistic regression on sparse rows: mushrooms, 22 of 126 properties each, edible or poisonous. Each task has the
-// rows in memory and computes on its part of each batch; the weights' gradient is summed. See docs/samples/logistic.md.
+// Logistic regression on sparse rows: mushrooms with 22 of 126 properties, edible or poisonous. Each task has the rows
+// in memory and computes on its part of each batch; ferry sums the weights' gradient. See docs/samples/logistic.md.
 //
 //     mpirun -np 2 build/ferry run build/samples/logistic.pb --data samples/data --epochs 5 --save model
 //     build/ferry run build/samples/logistic.pb --entry eval --data samples/data --model model
@@ -10,8 +10,8 @@ namespace {
 
 using ferry::Value;
 
-constexpr std::int64_t kFeatures = 127;  // indices are below it
-constexpr std::int64_t kEntries = 22;    // of a row, at most
+constexpr std::int64_t kFeatures = 127;  // all indices are below it
+constexpr std::int64_t kEntries = 22;    // most entries of a row
 
 /// A weight for each feature; a row gathers the weights of its entries.
 struct Model {
@@ -28,7 +28,7 @@ Value log_loss(const Value& logits, const Value& labels) {
   return ferry::mean(ferry::softplus(logits) - labels * logits);
 }
 
-/// How many rows are classified wrongly.
+/// The number of rows that are classified wrongly.
 Value wrong(const Value& logits, const Value& labels) {
   const Value said = ferry::cast(logits > 0, ferry::DType::float32);
   return ferry::sum(ferry::square(said - labels));

@@ -1,5 +1,5 @@
-// A matrix product whose operands and result lie in blocks on a grid of tasks (2 × n). `difference` compares with the
-// product on one task.
+// A matrix product. Its operands and its result are in blocks on a grid of tasks (2 × n). `difference` compares the
+// result with the product on one task.
 //
 //     build/samples/matrix_product --tasks 4
 #include <ferry/ferry.hpp>

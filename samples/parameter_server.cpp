@@ -1,5 +1,5 @@
-// A synchronous parameter server: the variables lie on the tasks of the job `ps`, cut over them; the workers compute.
-// In each step the workers get the weights and give the servers the sum of their gradients.
+// A synchronous parameter server: the tasks of the job `ps` have the variables, split over them; the workers compute.
+// In each step the workers get the weights, and the servers get the sum of the workers' gradients.
 //
 //     build/samples/parameter_server --tasks 3 --jobs ps=0,worker=1-2 --steps 20
 #include <ferry/ferry.hpp>

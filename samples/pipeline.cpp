@@ -1,7 +1,7 @@
-// A pipeline: a transformer that learns to write a text, as `charlm` does, whose blocks lie on two or four tasks. A
-// batch goes through them in eight microbatches, so that all tasks work at a time; docs/guide/pipelines.md. In the
-// entry `two` each task has two blocks one after another, in `two_in_turn` the first and third, the second and fourth.
-// `four` has the schedule 1f1b, `four_gpipe` and `four_zero_bubble` others, whose results are the same to the bit:
+// A pipeline: a transformer that learns to write a text, as `charlm` does, with its blocks on two or four tasks. Eight
+// microbatches go through them, so that all tasks work at the same time; see docs/guide/pipelines.md. In the entry
+// `two` each task has two consecutive blocks; in `two_in_turn` one has the first and third, the other the second and
+// fourth. `four` has the schedule 1f1b; `four_gpipe` and `four_zero_bubble` have others, with bit-identical results:
 //
 //     mpirun -np 4 build/ferry run build/samples/pipeline.pb --entry four --data /usr/share/common-licenses --epochs 3
 #include <ferry/ferry.hpp>
@@ -20,7 +20,7 @@ namespace nn = ferry::nn;
 constexpr std::int64_t kText = 35149, kWindow = 64, kWindows = kText / kWindow - 1, kBatch = 16, kMicrobatches = 8;
 constexpr std::int64_t kCharacters = 128, kWidth = 64, kHeads = 4;
 
-/// A transformer block: causal attention, then a layer for each character by itself, both with a residual connection.
+/// A transformer block: causal attention, then two dense layers on each character, both with a residual connection.
 Value block(nn::Parameters& parameters, const std::string& name, const Value& x) {
   const nn::LayerNorm first_norm(parameters, name + "/first_norm", kWidth);
   const nn::Attention attention(parameters, name + "/attention", kWidth, kHeads);
@@ -31,7 +31,7 @@ Value block(nn::Parameters& parameters, const std::string& name, const Value& x)
   return attended + down(ferry::gelu(up(second_norm(attended))));
 }
 
-/// A batch of windows of the text from character `from` on, one after another: int32 [batch,window].
+/// A batch of consecutive windows of the text from character `from` on: int32 [batch,window].
 Value windows(ferry::Graph& g, std::int64_t from) {
   const Value text = ferry::read_raw(g, "GPL-3", DType::uint8, {kText});
   const Value part = ferry::slice(text, 0, from, from + kWindows * kWindow);

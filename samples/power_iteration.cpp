@@ -1,5 +1,5 @@
-// The largest eigenvalue of a 300 × 300 matrix by power iteration, the matrix cut by rows over all tasks. The matrix is
-// the second difference, whose largest eigenvalue is 2 + 2 cos(π / 301) = 3.99989108.
+// The largest eigenvalue of a 300 × 300 matrix by power iteration. The matrix is split by rows over all tasks. It is
+// the second difference; its largest eigenvalue is 2 + 2 cos(π / 301) = 3.99989108.
 //
 //     build/samples/power_iteration --tasks 4
 #include <ferry/ferry.hpp>

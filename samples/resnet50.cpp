@@ -1,5 +1,5 @@
-// ResNet-50 (25,557,032 parameters), trained in 16 bits with float32 master weights, data-parallel over all
-// tasks: docs/samples/resnet50.md. Without --data the images are synthetic ones.
+// ResNet-50 (25,557,032 parameters), trained in 16 bits with float32 master weights, data-parallel over all tasks: see
+// docs/samples/resnet50.md. Without --data the images are synthetic.
 //
 //     mpirun -np 2 build/samples/resnet50 --size 64 --batch 16 --steps 40 --print-every 10
 //     mpirun -np 2 build/samples/resnet50 --data SHARDS --size 224 --batch 256 --epochs 90 --print-every 50 --save
@@ -24,7 +24,7 @@ constexpr std::int64_t kClasses = 1000;
 
 // ---- The network: He et al., "Deep residual learning for image recognition", 2016 ----
 
-/// A convolution without bias, padded so that the image shrinks by its stride only, and a batch norm.
+/// A convolution without bias, padded so that only its stride shrinks the image, and a batch norm.
 class NormedConv {
  public:
   NormedConv(nn::Parameters& parameters, const std::string& name, std::int64_t inputs, std::int64_t outputs,
@@ -40,9 +40,9 @@ class NormedConv {
   nn::BatchNorm norm_;
 };
 
-/// Convolutions of 1 x 1 to `width` channels, 3 x 3 (which has the stride), and 1 x 1 to four times as many, added to
-/// the input, which goes through a convolution of its own where the sizes differ. The last norm begins with scale 0, so
-/// that at first only the input goes on (Goyal et al., "Accurate, large minibatch SGD", 2017).
+/// Convolutions of 1 x 1 to `width` channels, 3 x 3 (with the stride), and 1 x 1 to four times as many channels. The
+/// result is added to the input, which goes through its own convolution if the sizes differ. The last norm begins with
+/// scale 0, so that at first only the input passes (Goyal et al., "Accurate, large minibatch SGD", 2017).
 class Bottleneck {
  public:
   Bottleneck(nn::Parameters& parameters, const std::string& name, std::int64_t inputs, std::int64_t width,
@@ -73,7 +73,7 @@ class Network {
         blocks_(blocks(parameters)),
         last_(parameters, "last", 2048, kClasses, {.initializer = nn::gaussian(0.01)}) {}
 
-  /// images: uint8 [n,3,h,w], red, green, blue. Computes in `dtype`, except the norms' sums. Gives float32
+  /// images: uint8 [n,3,h,w], red, green, blue. Computes in `dtype`, except for the sums of the norms. Returns float32
   /// [n,classes].
   Value operator()(const Value& images, DType dtype, nn::Phase phase) const {
     const Value x = ferry::cast(normal(images), dtype);
@@ -84,7 +84,7 @@ class Network {
   }
 
  private:
-  /// Normalises by the means and standard deviations of ImageNet's colours. Gives float32.
+  /// Normalises by the means and standard deviations of ImageNet's colours. Returns float32.
   static Value normal(const Value& images) {
     ferry::Graph& g = images.graph();
     const Value means = ferry::expand_dims(g.constant({123.675, 116.28, 103.53}), {1, 2});
@@ -126,7 +126,7 @@ struct Batch {
   std::int64_t count = 0;  ///< the number of images in the data set
 };
 
-/// How many labels a folder's files have.
+/// The number of labels in a folder's files.
 std::int64_t labels_in(const std::filesystem::path& folder) {
   if (!std::filesystem::is_directory(folder))
     throw ferry::Error(ferry::Code::file, "--data: there is no folder " + folder.string())
@@ -154,7 +154,7 @@ Value counted(ferry::Graph& g, std::int64_t count) {
   return g.constant(tensor);
 }
 
-/// A batch of waves of ten kinds, across or down, with a phase for each colour and noise, drawn in every step.
+/// A batch of images of waves: ten kinds, across or down, with a random phase for each colour and noise in every step.
 Batch synthetic(ferry::Graph& g, const Settings& settings) {
   constexpr std::int64_t kKinds = 10;
   const std::int64_t n = settings.batch, size = settings.size, count = kKinds * n;
@@ -177,7 +177,7 @@ bool is_matrix(const ferry::Gradient& gradient) {
   return gradient.variable.rank() > 1;
 }
 
-/// Momentum, with weight decay for all but biases and norms, and `beside`: running statistics and the step count.
+/// Momentum, with weight decay except for biases and norms. `beside`: updates of running statistics and the step count.
 ferry::Values updates(const ferry::Gradients& gradients, const Value& rate, const ferry::Values& beside) {
   ferry::Gradients decayed, others;
   for (const ferry::Gradient& gradient : gradients) (is_matrix(gradient) ? decayed : others).push_back(gradient);
@@ -187,7 +187,7 @@ ferry::Values updates(const ferry::Gradients& gradients, const Value& rate, cons
   return all;
 }
 
-/// In five epochs the rate grows to 0.1 for each 256 images of a batch; after 30, 60 and 80 it falls to a tenth.
+/// In five epochs the rate grows to 0.1 for each 256 images of a batch; after epochs 30, 60 and 80 it falls to a tenth.
 Value learning_rate(const Batch& batch, const Settings& settings, const Value& steps) {
   const std::int64_t epoch = batch.count / settings.batch;
   const double most = 0.1 * static_cast<double>(settings.batch) / 256;

@@ -1,5 +1,5 @@
-// A long sequence cut over the tasks: each has a stretch of tokens. Layers work token by token; attention needs the
-// keys and values of all tokens, so ferry gathers those (and reduce-scatters their gradients), never the scores.
+// A long sequence split over the tasks: each has consecutive tokens. Layers work token by token. Attention needs the
+// keys and values of all tokens: ferry gathers them (and reduce-scatters their gradients), never the scores.
 //
 //     build/samples/sequence_split --tasks 3 --steps 20
 #include <ferry/ferry.hpp>

@@ -1,6 +1,6 @@
-// Tensor parallel: two blocks of attention and two layers each, their weights cut over the tasks (Shoeybi et al.,
-// 2019). The heads of the attention and the hidden units of the layers lie on different tasks; activations are whole.
-// Ferry finds two all-reduces for each block and direction, where partial sums meet whole values.
+// Tensor parallel: two blocks of attention and two layers each, with weights split over the tasks (Shoeybi et al.,
+// 2019). The heads of the attention and the hidden units of the layers are on different tasks; activations are whole.
+// ferry finds two all-reduces for each block and pass, where whole values are made from partial sums.
 //
 //     build/samples/tensor_parallel --tasks 2 --steps 20
 //     build/ferry explain build/samples/tensor_parallel.pb --tasks 2

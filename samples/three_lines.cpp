@@ -1,4 +1,4 @@
-// A training loop of one's own, made data-parallel in three lines: docs/coming_from/horovod.md. No graph, no planner:
+// A user's own training loop, made data-parallel in three lines: see docs/coming_from/horovod.md. No graph, no planner:
 // every process computes the gradients of its rows in plain C++, and ferry takes the mean of them.
 //
 //     mpirun -np 4 build/samples/three_lines
@@ -15,7 +15,7 @@ namespace {
 constexpr int kRows = 3600, kInputs = 6, kSteps = 60;
 using Weights = std::array<float, kInputs + 1>;  // the last is the bias
 
-/// Row r: numbers from -1 to 1. Its label is 1 where their weighted sum is above 0; one row in ten has the wrong label.
+/// Row r: numbers from -1 to 1. Its label is 1 if their weighted sum is above 0; one row in ten has the wrong label.
 struct Row {
   std::array<float, kInputs> x{};
   float label = 0;
@@ -32,7 +32,7 @@ Row row(int r) {
   return result;
 }
 
-/// Sums over some rows: the gradients of the log loss, the loss, and how many were right.
+/// Sums over some rows: the gradients of the log loss, the loss, and the number of right predictions.
 struct Pass {
   Weights gradients{};
   double loss = 0, right = 0;

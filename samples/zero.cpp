@@ -1,7 +1,7 @@
-// Data parallel with the training state cut over the tasks (Rajbhandari et al., 2020), in four entries that compute the
-// same: `data_parallel` cuts only the batch, `zero1` the optimizer's state too, `zero2` the gradients, `zero3` also the
-// weights, which are gathered again for the backward pass. Each is an annotation; ferry finds the reduce-scatter of the
-// gradients and the all-gathers of the weights.
+// Data parallel with the training state split over the tasks (Rajbhandari et al., 2020), in four entries that compute
+// the same: `data_parallel` splits only the batch, `zero1` also the optimizer's state, `zero2` also the gradients,
+// `zero3` also the weights, which are gathered again for the backward pass. The entries differ only in annotations;
+// ferry finds the reduce-scatter of the gradients and the all-gathers of the weights.
 //
 //     build/samples/zero --tasks 4 --entry zero3 --steps 20
 #include <ferry/ferry.hpp>
@@ -19,12 +19,12 @@ using ferry::Values;
 
 constexpr std::int64_t kBatch = 96, kInputs = 20, kHidden = 36, kOutputs = 12;
 
-/// A variable of layer `name`; cut by rows when `cut`.
+/// A variable of layer `name`; split by rows if `cut`.
 Value variable(ferry::Graph& g, const std::string& name, const Value& initial, bool cut) {
   return g.variable(name, initial).laid({cut ? split(0) : replicated()});
 }
 
-/// One layer. Weights that are cut are gathered for it and again for its gradients; in between no task has them whole.
+/// One layer. Split weights are gathered for it and again for its gradients; in between no task has them whole.
 Value tanh_layer(ferry::Graph& g, const Value& x, const Value& weights, bool cut) {
   if (!cut) return ferry::tanh(ferry::matmul(x, weights));
   auto part = g.remade();

@@ -1,5 +1,5 @@
-// Gradient-boosted trees over all tasks, as XGBoost grows them: the rows of a LibSVM file are split over the tasks, and
-// the histograms of their gradients are summed by ferry's all-reduce, called directly, without a graph.
+// Gradient-boosted trees over all tasks, as XGBoost grows them. The rows of a LibSVM file are split over the tasks, and
+// ferry's all-reduce, called directly and without a graph, sums the histograms of their gradients.
 //
 //     build/samples/boost samples/data --depth 2 --eta 1 --rounds 2 --save model.txt
 //     mpirun -np 2 build/samples/boost samples/data
@@ -44,7 +44,7 @@ struct Options {
   std::string train, test;  ///< LibSVM files; either may be empty
   std::string model;        ///< a file to load; if given, nothing is trained
   std::string save;
-  int times = 0;  ///< if given, training is timed this often, for `ferry bench boost`
+  int times = 0;  ///< if not 0, the number of timed trainings, for `ferry bench boost`
   boost_sample::Settings settings;
 };
 
@@ -61,7 +61,7 @@ T number(const std::string& option, const std::string& text, T least, T most) {
   return value;
 }
 
-/// Sets `train` and `test` from the arguments: one or two files, or the folder of both.
+/// Sets `train` and `test` from the arguments: one or two files, or the folder that has both.
 void set_files(Options& options, const std::vector<std::string>& files) {
   if (files.empty()) refuse("no folder or file with data is given");
   if (files.size() > 2) refuse(ferry::formatted("one file more than to train and to test: {:?}", files[2]));
@@ -115,14 +115,14 @@ Options options_of(int argc, char** argv) {
   return options;
 }
 
-/// How well the model fits the rows of all tasks.
+/// The errors of a model on the rows of all tasks.
 struct Fit {
   std::int64_t wrong = 0, rows = 0;
   double log_loss = 0;
 };
 
 Fit fit_of(const boost_sample::Model& model, const boost_sample::Rows& rows, const ferry::Cluster& cluster) {
-  constexpr double kUnit = 1099511627776.0;  // 2^40: a sum of integers does not depend on the number of tasks
+  constexpr double kUnit = 1099511627776.0;  // 2^40: integers, so that the number of tasks does not change the sum
   std::int64_t sums[2] = {0, 0};
   const std::vector<float> margins = boost_sample::margins(model, rows.part);
   for (std::size_t row = 0; row < margins.size(); ++row) {
@@ -139,7 +139,7 @@ boost_sample::Model trained(const boost_sample::Rows& rows, const Options& optio
   return boost_sample::train(rows, boost_sample::make_cuts(rows.part, cluster), options.settings, cluster);
 }
 
-/// The median of several trainings, in milliseconds.
+/// The median time of several trainings, in milliseconds.
 double median_ms(const boost_sample::Rows& rows, const Options& options, const ferry::Cluster& cluster) {
   std::vector<double> times;
   for (int i = 0; i < options.times; ++i) {

@@ -1,5 +1,5 @@
 // Gradient-boosted trees as a graph: a step of the entry `train` grows one tree on rows that are split over all tasks.
-// Features are binary: a row has one or lacks it. (`boost.cpp` takes any values, and grows trees without a graph.)
+// Features are binary: a row has or lacks a feature. (`boost.cpp` takes any values, and grows trees without a graph.)
 //
 //     mpirun -np 2 build/ferry run build/samples/boost.pb --data samples/data --steps 10 --print-every 1 --save model
 //     build/ferry run build/samples/boost.pb --entry eval --data samples/data --model model
@@ -16,10 +16,10 @@ using ferry::DType;
 using ferry::Value;
 using ferry::Values;
 
-constexpr std::int64_t kFeatures = 127;  // 1 to 126; all rows have feature 0
-constexpr std::int64_t kEntries = 22;    // of a row, at most
+constexpr std::int64_t kFeatures = 127;  // features 1 to 126, and feature 0, which all rows have
+constexpr std::int64_t kEntries = 22;    // most features of a row
 constexpr double kLambda = 1, kLeastWeight = 1, kLeastGain = 1e-6;
-// Derivatives are multiples of 1 / kUnits, so that float64 adds those of all rows without rounding, in any order.
+// Derivatives are multiples of 1 / kUnits, so that a float64 sum over all rows is exact, in any order.
 constexpr double kUnits = 0x1p39;
 
 struct Rows {
@@ -40,12 +40,12 @@ Value log_loss(const Value& margins, const Value& labels) {
   return ferry::mean(ferry::softplus(margins) - labels * margins);
 }
 
-/// How many rows are classified wrongly.
+/// The number of rows that are classified wrongly.
 Value wrong(const Value& margins, const Value& labels) {
   return ferry::sum(ferry::square(ferry::cast(margins > 0, DType::float32) - labels));
 }
 
-/// Twice the amount by which a leaf lowers the loss, from the sums of its rows' derivatives.
+/// Twice the amount by which a leaf lowers the loss, from the sums of the derivatives of its rows.
 Value worth(const Value& gradients, const Value& hessians) {
   return ferry::cast(ferry::square(gradients), DType::float32) / ferry::cast(hessians + kLambda, DType::float32);
 }
@@ -56,16 +56,16 @@ Value margin_of(const Value& labels) {
   return -ferry::log(1.0F / mean - 1.0F);
 }
 
-/// The node of each row one level deeper. `features` has the feature that splits each node; rows that have it go to
-/// 2 * node + 1, the others to 2 * node.
+/// The node of each row one level deeper. `features` has the feature that splits each node: rows that have it go to
+/// 2 * node + 1, all other rows to 2 * node.
 Value descend(const Rows& rows, const Value& nodes, const Value& features) {
   const Value feature = ferry::gather(features, nodes);
   const Value has = ferry::gather_elements(rows.has, ferry::expand_dims(feature, {1}), 1);
   return nodes * 2 + ferry::cast(ferry::reshape(has, {-1}), DType::int64);
 }
 
-/// The trees of an entry, complete to their depth: a node that is not split has feature 0, which all rows have, so that
-/// all go the same way.
+/// The trees of an entry, complete to their depth. A node that is not split has feature 0, which all rows have, so that
+/// all rows go the same way.
 class Trees {
  public:
   Trees(ferry::Graph& g, const std::string& name, int depth, int rounds)

@@ -25,7 +25,7 @@ std::string line_of(const Node& node) {
          " " + std::to_string(node.right) + (node.missing_left ? " left" : " right");
 }
 
-/// The words of a model's file, line after line.
+/// Reads the words of a model's file, line by line.
 class Reader {
  public:
   Reader(std::string_view text, std::string_view name) : lines_(ferry::split(text, '\n')), name_(name) {}
@@ -33,7 +33,7 @@ class Reader {
   [[noreturn]] void fail(const std::string& why) const {
     throw ferry::Error(ferry::Code::file, "{}:{}: {}", name_, at_, ferry::as_is(why));
   }
-  /// The words of the next line, which must begin with `first` and have this many words.
+  /// The words of the next line, which must begin with `first` and have `words` words.
   std::vector<std::string_view> next(std::string_view first, std::size_t words) {
     if (at_ == lines_.size() || lines_[at_++].empty()) fail("the file is cut short");
     auto found = ferry::split(lines_[at_ - 1], ' ');
@@ -85,7 +85,7 @@ Node read_node(Reader& reader, std::int32_t at, std::int32_t nodes) {
   return node;
 }
 
-/// The margin of one row, given as the values of all its features, NaN where it lacks one.
+/// The margin of one row. `row` has the values of all features: NaN for a feature that the row lacks.
 float sum_of(const Model& model, std::span<const float> row) {
   float margin = model.base_margin();
   for (const Tree& tree : model.trees) {
@@ -109,7 +109,7 @@ float Model::base_margin() const {
 }
 
 float probability(float margin) {
-  constexpr float kMost = 88.7F;  // beyond it exp is infinite
+  constexpr float kMost = 88.7F;  // above it exp is infinite
   return 1.0F / (std::exp(std::min(-margin, kMost)) + 1.0F + 1e-16F);
 }
 

@@ -1,4 +1,4 @@
-// A model of boosted trees: what it predicts, and its file.
+// A model of boosted trees: its predictions, and its file.
 #pragma once
 
 #include <ferry/base/files.hpp>
@@ -11,13 +11,13 @@
 
 namespace boost_sample {
 
-/// A leaf, or a test whether a feature's value is below a threshold (then left). A tree has children after parents.
+/// A leaf, or a test: a row goes left if the feature's value is below the threshold. Children come after their parents.
 struct Node {
   std::int32_t feature = -1;  ///< -1: a leaf
   float threshold = 0;
   bool missing_left = false;  ///< whether rows without the feature go left
   std::int32_t left = 0, right = 0;
-  float value = 0;  ///< of a leaf
+  float value = 0;  ///< value of a leaf
 };
 
 using Tree = std::vector<Node>;
@@ -26,7 +26,7 @@ struct Model {
   float base_score = 0.5F;  ///< the probability without trees
   std::vector<Tree> trees;
 
-  /// The margin that the trees add to: log(p / (1 - p)) of the base score p.
+  /// The margin to which the trees add: log(p / (1 - p)) of the base score p.
   [[nodiscard]] float base_margin() const;
 };
 
@@ -36,9 +36,9 @@ struct Model {
 /// The margin of each row.
 [[nodiscard]] std::vector<float> margins(const Model& model, const ferry::LibsvmRows& rows);
 
-/// Writes text with a line for each node; its numbers are read back bit for bit. The file is replaced as a whole.
+/// Writes a text with a line for each node. load() reads its numbers back bit for bit. The file is replaced as a whole.
 void save(const Model& model, ferry::FileSystem& files, const std::string& path);
-/// Error(file) names the line, where the file is not one that save() would write.
+/// Error(file) names the line if the file is not one that save() would write.
 [[nodiscard]] Model load(ferry::FileSystem& files, const std::string& path);
 
 }  // namespace boost_sample

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kMostBins = 256;
 constexpr std::int64_t kMostFeatures = 1 << 22;
 
-/// A value of a feature, and how many entries have it.
+/// A value of a feature, and the number of entries that have it.
 struct Counted {
   std::int32_t feature;
   float value;
@@ -38,7 +38,7 @@ std::vector<Counted> joined(std::vector<Counted> values) {
   return values;
 }
 
-/// The values of a part grouped by feature, and where the group of each feature ends.
+/// The values of a part grouped by feature, and the end of each feature's group.
 struct ByFeature {
   explicit ByFeature(const ferry::LibsvmRows& part) : values(part.values.size()) {
     for (const std::int32_t index : part.indices) {
@@ -89,7 +89,7 @@ std::vector<Counted> values_of_all(const ferry::LibsvmRows& part, const ferry::C
   return joined(std::move(all));
 }
 
-/// The cuts of one feature: one at each value but the smallest, or at quantiles if they are too many; one above all.
+/// The cuts of one feature: at each value but the smallest, or at quantiles if there are too many; and one above all.
 void add_cuts(std::vector<float>& cuts, std::span<const Counted> values) {
   std::int64_t total = 0, passed = 0, bins = 1;
   for (const Counted& v : values) total += v.count;

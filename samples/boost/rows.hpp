@@ -10,7 +10,7 @@
 
 namespace boost_sample {
 
-/// A file's rows, of which this task has a part.
+/// The rows of a file; `part` has this task's rows.
 struct Rows {
   ferry::LibsvmRows part;
   std::int64_t first = 0;  ///< the number of the part's first row
@@ -20,12 +20,13 @@ struct Rows {
 /// This task's rows of a LibSVM file. Labels must be 0 or 1, values finite. Error(file) names the row.
 [[nodiscard]] Rows read_rows(const std::string& path, const ferry::Cluster& cluster);
 
-/// How the values of each feature fall into bins: bin b holds the values from the cut before it to below cuts[b].
-/// A feature has at most 256 bins; with no more distinct values each has a bin of its own, as in XGBoost's histograms.
+/// The bins of the values of each feature: bin b has the values from the previous cut up to, but without, cuts[b]. A
+/// feature has at most 256 bins. If it has at most 256 distinct values, each has its own bin, as in XGBoost's
+/// histograms.
 struct Cuts {
   std::vector<float> cuts;            ///< of all features, one after another
-  std::vector<std::uint32_t> begins;  ///< where each feature's cuts begin, and where the last one's end
-  std::vector<float> below;           ///< for each feature a value below all in its first bin
+  std::vector<std::uint32_t> begins;  ///< the begin of each feature's cuts, and the end of the last one's
+  std::vector<float> below;           ///< for each feature a value below all values in its first bin
 
   [[nodiscard]] std::uint32_t bins() const { return begins.back(); }
   [[nodiscard]] std::int32_t features() const { return static_cast<std::int32_t>(below.size()); }

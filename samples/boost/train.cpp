@@ -27,7 +27,7 @@ struct Sum {
   bool operator==(const Sum&) const = default;
 };
 
-/// The units of Sum: as fine as sums over all rows allow in 63 bits, as a row's derivatives are at most 1.
+/// The units of Sum: as fine as 63 bits allow for sums over all rows, since a row's derivatives are at most 1.
 struct Scale {
   explicit Scale(std::int64_t rows)
       : unit(std::ldexp(1.0, 62 - static_cast<int>(std::bit_width(static_cast<std::uint64_t>(rows))))),
@@ -40,23 +40,23 @@ struct Scale {
   double unit, inverse;
 };
 
-/// The best split of a node's rows that has been found.
+/// The best split that was found for a node's rows.
 struct Split {
   float gain = 0;
   std::int32_t feature = -1;
-  std::uint32_t bin = 0;  ///< its rows and those of lower bins go left; kNoBin: only rows without the feature
+  std::uint32_t bin = 0;  ///< rows of this bin and lower bins go left; kNoBin: only rows without the feature
   bool missing_left = false;
   Sum left, right;
 };
 
 constexpr std::uint32_t kNoBin = 0xffffffffU;
 
-/// A node whose rows may be split further.
+/// A node that may be split further.
 struct Open {
   std::int32_t node = 0;
   Sum total;
-  std::int64_t begin = 0, end = 0;  ///< of this task's rows, in Trainer::order_
-  std::size_t histogram = 0;        ///< where its bins begin in Trainer::histograms_
+  std::int64_t begin = 0, end = 0;  ///< range of this task's rows in Trainer::order_
+  std::size_t histogram = 0;        ///< the begin of its bins in Trainer::histograms_
 };
 
 class Trainer {
@@ -136,7 +136,7 @@ class Trainer {
   /// Splits the nodes of a level, and returns the nodes of the next level that may be split, with their histograms.
   std::vector<Open> part(Tree& tree, const std::vector<Open>& level, bool further) {
     std::vector<Open> next;
-    std::vector<std::size_t> parents;  // histograms of each pair of siblings in `next`
+    std::vector<std::size_t> parents;  // histograms of the parents of each pair in `next`
     for (const Open& open : level) {
       const Split split = best_split(open);
       if (split.gain <= kLeastGain) {
@@ -179,7 +179,7 @@ class Trainer {
             {.node = left + 1, .total = split.right, .begin = middle, .end = open.end}};
   }
 
-  /// Moves the rows that go left before those that go right, keeping their order; returns where the latter begin.
+  /// Moves the rows that go left before the rows that go right, in the same order. Returns where the right ones begin.
   std::int64_t part_rows(const Open& open, const Split& split) {
     const auto feature = static_cast<std::size_t>(split.feature);
     const std::uint32_t begin = cuts_.begins[feature], end = cuts_.begins[feature + 1];
@@ -202,7 +202,7 @@ class Trainer {
     return split.bin != kNoBin && *found <= split.bin;
   }
 
-  /// The lighter of two siblings is summed from its rows; the other one is the difference to their parent.
+  /// Sums the lighter of two siblings from its rows. The other sibling is the difference to their parent.
   void add_histograms(std::vector<Open>& next, const std::vector<std::size_t>& parents) {
     const std::size_t bins = cuts_.bins(), pairs = parents.size();
     const std::size_t first = histograms_.size();
@@ -275,7 +275,7 @@ class Trainer {
   std::vector<float> margins_;       // of each row of the part
   std::vector<Sum> derivatives_;     // of each row of the part
   std::vector<std::uint32_t> order_, kept_;
-  std::vector<Sum> histograms_;  // of the current tree's open nodes so far
+  std::vector<Sum> histograms_;  // of all nodes of the current tree that were open
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// An op that ferry does not have: Hypot(a, b), the square root of a² + b² without overflow on the way. See
+// An op that ferry does not have: Hypot(a, b), the square root of a² + b² without overflow in between. See
 // docs/guide/user_ops.md.
 #include <cmath>
 
@@ -7,8 +7,8 @@
 
 namespace {
 
-// What it is. In `index` a letter is a dim: two vectors of one length give a third. From this ferry checks the inputs,
-// infers the output's shape, and knows that the op can be split over tasks.
+// The definition of the op. In `index` a letter is a dim: two vectors of one length give a third. From this ferry
+// checks the inputs, infers the output's shape, and knows that the op can be split over tasks.
 constexpr ferry::OpDef kHypot{.name = "Hypot",
                               .types = "T,T->T",
                               .T = ferry::kFloats,
@@ -21,7 +21,7 @@ constexpr ferry::OpDef kHypot{.name = "Hypot",
                                 return ferry::Values{da, db};
                               }};
 
-// How it is computed on a CPU: a few thousand elements at a time, by all threads of the task.
+// The kernel on a CPU: all threads of the task compute, a few thousand elements at a time.
 template <class T>
 void hypot_of(ferry::KernelRun& run) {
   const T *a = run.inputs[0].as<T>(), *b = run.inputs[1].as<T>();
