@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "graph/op/core_ops.hpp"
 #include "placement/layout/converter.hpp"
+#include "placement/layout/joined_parts.hpp"
 #include "placement/layout/reasons.hpp"
 #include "placement/layout/strategy.hpp"
 #include "placement/layout/sums.hpp"
@@ -66,8 +67,29 @@ class Resharder {
   void compute(NodeId id) {
     const Node& node = program_.nodes[id];
     if (node.where == kNone) return;  // a constant that is copied to each of its users
-    if (program_.where(node).single() || program_.chosen.ways.contains(id) || !sums_.adds(node)) return lay(id);
-    add_up(id);
+    if (program_.where(node).single() || program_.chosen.ways.contains(id)) return lay(id);
+    if (join_parts(id)) return;
+    sums_.adds(node) ? add_up(id) : lay(id);
+  }
+
+  /// Makes the node a copy if it joins one part of each task, in the order of the mesh. Returns whether it did.
+  bool join_parts(NodeId id) {
+    const Node node = program_.nodes[id];
+    std::vector<PValueId> parts;
+    for (const PValueId input : program_.inputs(node)) parts.push_back(to_.current(input));
+    Layout layout = layout_of_joined_parts(program_, node, parts);
+    if (layout.empty()) return false;
+    const std::vector<Layout> wanted = annotated_layouts(program_, node, program_.where(node));
+    std::ranges::copy(parts, program_.inputs(program_.nodes[id]).begin());
+    Node& copy = program_.nodes[id];
+    copy.kind = NodeKind::copy;
+    copy.def = nullptr;
+    copy.attrs = nullptr;
+    copy.once = node.once && inputs_once(program_, copy);
+    const std::size_t axes = layout.size();
+    place(node.outputs[0], node.where, std::move(layout), std::vector<NodeId>(axes, kNone));
+    finish(id, wanted);
+    return true;
   }
 
   /// Adds the terms of a sum that can be added without a message. The other terms wait until the sum ends, so that
@@ -146,7 +168,13 @@ class Resharder {
     windows_.read_rows(id, cuts, causes);
     for (std::uint32_t o = 0; o < node.outputs.count; ++o)
       place(node.outputs[o], node.where, strategy.outputs[o], causes);
+    finish(id, wanted);
+  }
+
+  /// Puts the node in its place, and brings its outputs to the wanted layouts.
+  void finish(NodeId id, const std::vector<Layout>& wanted) {
     to_.emit(id);
+    const Node node = program_.nodes[id];
     for (std::uint32_t o = 0; o < node.outputs.count; ++o) {
       convert_once(id, node.outputs[o]);
       if (wanted[o].empty()) continue;

@@ -11,6 +11,7 @@
 #include "placement/class/place_strands.hpp"
 #include "placement/class/plan_memory.hpp"
 #include "placement/class/update_variables.hpp"
+#include "placement/layout/joined_parts.hpp"
 #include "placement/layout/strategy.hpp"
 #include "placement/lower/class_kernels.hpp"
 #include "placement/lower/turns.hpp"
@@ -164,7 +165,10 @@ class ClassBuilder {
       return;
     }
     const auto held = std::ranges::find_if(inputs, [&](PValueId input) { return buffers_.holds(input); });
-    buffers_.alias(node.outputs[0], buffers_.of(*held));
+    if (joins_parts(program_, node))
+      buffers_.view(node.outputs[0], buffers_.of(*held));
+    else
+      buffers_.alias(node.outputs[0], buffers_.of(*held));
     if (under_way_.brings(*held)) under_way_.bring_too(node.outputs[0], *held);
   }
 

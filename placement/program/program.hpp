@@ -69,8 +69,9 @@ enum class NodeKind : std::uint8_t {
   loop,       ///< inputs: carried values and captures; outputs: the carried values
   branch,     ///< inputs: predicate and captures; outputs: the results
   transfer,   ///< sends a value from one task to another
-  /// Copies a value to other devices of the same tasks, or of some of them; or to a mesh from the devices of its tasks.
-  /// In a server's turn it makes a separate value with the same bytes.
+  /// Copies a value to other devices of the same tasks, or of some of them; or to a mesh from the devices of its tasks,
+  /// each of which has the whole value, or its part of it (layout/joined_parts.hpp). In a server's turn it makes a
+  /// separate value with the same bytes.
   copy,
   collective,  ///< over the groups of a mesh axis, or between a device and a mesh; several values form a bucket
   fetch        ///< a value that the caller receives

@@ -50,15 +50,45 @@ Fact PlanWalk::read_empty(Class& c, std::uint32_t buffer, const Instruction& i) 
   const TypeId id = type(c, buffer);
   if (const std::uint32_t known = c.memory.empty(buffer); known != kNone) {
     const Fact& fact = facts_[known];
-    return fact.value.type == id ? fact : Fact{{fact.value.term, id}, b.window, -1, 0, fact.owed};
+    if (fact.value.type == id) return fact;
+    if (terms_.count(fact.value.type) == terms_.count(id)) return {{fact.value.term, id}, b.window, -1, 0, fact.owed};
   }
   if (terms_.is_empty(id)) return {{terms_.nothing(b.dtype), id}, b.window};
-  for (std::size_t f = c.frames.size(); f > 0; --f)
-    if (const TypedTerm* const value = graph_.named(c.frames[f - 1].place, plan_.string(b.name));
-        value != nullptr && terms_.count(value->type) == terms_.count(id))
-      return {{value->term, id}, b.window};
+  if (const TypedTerm* const value = named_value(c, buffer);
+      value != nullptr && terms_.count(value->type) == terms_.count(id))
+    return {{value->term, id}, b.window};
   not_followed(c, i,
                "it reads " + named(c, buffer) + ", a part without elements of a value that the graph does not name");
+}
+
+const TypedTerm* PlanWalk::named_value(const Class& c, std::uint32_t buffer) const {
+  const std::string_view name = plan_.string(c.role->buffers[buffer].name);
+  for (std::size_t f = c.frames.size(); f > 0; --f)
+    if (const TypedTerm* const value = graph_.named(c.frames[f - 1].place, name)) return value;
+  return nullptr;
+}
+
+std::optional<Fact> PlanWalk::part_of_named(Class& c, const Fact& fact, std::uint32_t buffer) {
+  const TypedTerm* const whole = named_value(c, buffer);
+  const Laid parts = laid(c, buffer);
+  if (whole == nullptr || whole->type != type(c, buffer) || !geometry_.is_part(parts.window)) return std::nullopt;
+  if (fact.window != kNone || fact.dim >= 0 || !fact.owed.empty()) return std::nullopt;
+  for (const std::int32_t task : geometry_.tasks_of(c.number)) {
+    const std::optional<Box> box = geometry_.box(parts, task);
+    if (!box || !is_part_of(fact.value, *whole, *box)) return std::nullopt;
+  }
+  return Fact{*whole, parts.window};
+}
+
+bool PlanWalk::is_part_of(const TypedTerm& part, const TypedTerm& whole, const Box& box) {
+  const std::vector<std::int64_t>&own = terms_.sizes(part.type), &all = terms_.sizes(whole.type);
+  if (own.size() != box.size()) return false;
+  std::optional<std::uint32_t> cut;
+  for (std::uint32_t dim = 0; dim < box.size(); ++dim) {
+    if (own[dim] != box[dim].size || (cut && box[dim].size != all[dim])) return false;
+    if (box[dim].size != all[dim]) cut = dim;
+  }
+  return cut && terms_.has_part(whole, part, *cut, box[*cut].begin);
 }
 
 Fact PlanWalk::shown_as(Class& c, const Fact& fact, std::uint32_t buffer, const Instruction& i) {
@@ -74,11 +104,11 @@ Fact PlanWalk::shown_as(Class& c, const Fact& fact, std::uint32_t buffer, const 
   if (same && (from.shape.bounded() || to.shape.bounded()))  // only some rows exist, so they must stay the same
     same = from.shape.rank() > 0 && to.shape.rank() > 0 && from.shape[0] == to.shape[0];
   same = same && geometry_.same_elements(c.number, laid(fact), laid(c, buffer));
-  if (!same)
-    not_followed(c, i,
-                 "it reads " + named(c, buffer) + " as " + to.str() + ", and it holds " + from.str() +
-                     " in other parts or in another order");
-  return shown;
+  if (same) return shown;
+  if (const auto part = part_of_named(c, fact, buffer)) return *part;
+  not_followed(c, i,
+               "it reads " + named(c, buffer) + " as " + to.str() + ", and it holds " + from.str() +
+                   " in other parts or in another order");
 }
 
 std::optional<Fact> PlanWalk::joined(Class& c, const Pieces& pieces, std::uint32_t buffer) {

@@ -211,6 +211,28 @@ TermId Terms::sum(std::span<const TypedTerm> inputs) {
   return at->second;
 }
 
+bool Terms::has_part(const TypedTerm& whole, const TypedTerm& part, std::uint32_t dim, std::int64_t begin) {
+  const Term term = terms_[whole.term];
+  if (term.kind != Kind::joined) return false;
+  const bool flat = term.output == kFlat;
+  if (!flat && (term.output != dim || term.type != whole.type)) return false;
+  const std::vector<std::int64_t> all = sizes(whole.type), own = sizes(part.type);
+  const std::int64_t row = flat ? count(whole.type) / all[dim] : 1;
+  for (std::uint32_t d = 0; flat && d < dim; ++d)
+    if (all[d] != 1) return false;
+  std::vector<TypedTerm> inputs;
+  std::int64_t at = 0, found = 0;
+  for (const TypedTerm& input : term.in) {
+    const std::int64_t size = flat ? count(input.type) : sizes(input.type)[dim];
+    if (at >= begin * row && at + size <= (begin + own[dim]) * row) {
+      inputs.push_back(input);
+      found += size;
+    }
+    at += size;
+  }
+  return found == own[dim] * row && joined(dim, inputs, part.type) == part.term;
+}
+
 TermId Terms::joined(std::uint32_t dim, std::span<const TypedTerm> inputs, TypeId output) {
   const Shape shape = type(output).shape;
   bool flat = !shape.bounded();

@@ -109,6 +109,9 @@ class Terms {
   [[nodiscard]] TermId sum(std::span<const TypedTerm> inputs);
   /// Throws Stop (not proved) if all concatenations together have more than kMostParts parts.
   [[nodiscard]] TermId joined(std::uint32_t dim, std::span<const TypedTerm> inputs, TypeId type);
+  /// Whether the concatenation `whole` has the inputs that `part` joins, or `part` as an input, from index `begin` of
+  /// `dim` on.
+  [[nodiscard]] bool has_part(const TypedTerm& whole, const TypedTerm& part, std::uint32_t dim, std::int64_t begin);
   [[nodiscard]] TermId chosen(TermId predicate, const TypedTerm& then_value, const TypedTerm& else_value);
   /// `source` distinguishes packed forms of different parts of the input.
   [[nodiscard]] TermId packed(std::string_view op, const Attrs& attrs, const TypedTerm& input, std::uint32_t source);

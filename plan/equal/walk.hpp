@@ -112,6 +112,13 @@ class PlanWalk {
   [[nodiscard]] Fact read_empty(Class& c, std::uint32_t buffer, const Instruction& i);
   [[nodiscard]] Fact shown_as(Class& c, const Fact& fact, std::uint32_t buffer, const Instruction& i);
   [[nodiscard]] std::optional<Fact> joined(Class& c, const Pieces& pieces, std::uint32_t buffer);
+  /// The fact of a buffer that has the name of a concatenation in the graph. `fact` is the fact of its bytes. Nothing,
+  /// unless these are the elements of the concatenation that each task of the class has.
+  [[nodiscard]] std::optional<Fact> part_of_named(Class& c, const Fact& fact, std::uint32_t buffer);
+  /// Whether `part` has the elements of the concatenation `whole` in the box, which cuts one dim.
+  [[nodiscard]] bool is_part_of(const TypedTerm& part, const TypedTerm& whole, const Box& box);
+  /// The value of the graph that has the buffer's name, or null.
+  [[nodiscard]] const TypedTerm* named_value(const Class& c, std::uint32_t buffer) const;
   /// Like read(), and throws Stop if the value has pending reductions or is in blocks.
   [[nodiscard]] Fact read_summed(Class& c, std::uint32_t buffer, const Instruction& i);
   /// Whether a task's part has no elements. Such a part equals the part of any value.

@@ -336,6 +336,33 @@ TEST_CASE("effects of values without elements are told apart") {
   CHECK(has(compared(g, signature, plan).reason, "it runs twice"));
 }
 
+/// Joins a value of each task on a mesh of all.
+struct JoinedParts {
+  explicit JoinedParts(bool exchanged) {
+    std::vector<Value> parts;
+    for (const char* task : {"0", "1"}) {
+      const auto here = g.device(std::string("/task:") + task);
+      parts.push_back(exp(g.variable(std::string("part") + task, g.constant(Tensor(DType::float32, {2, 3})))));
+    }
+    if (exchanged) std::swap(parts[0], parts[1]);
+    const auto all = g.on(g.mesh("x"));
+    total = sum(sqrt(concat(parts, 0)));
+  }
+  Graph g;
+  Value total;
+};
+
+TEST_CASE("a task's part of a concatenation is the input that the graph has there") {
+  const JoinedParts in_order(false), exchanged(true);
+  const Signature signature = signature_of(in_order.g, {in_order.total});
+  const Plan plan = plan_for(in_order.g, signature, Topology::local(2));
+  CHECK(std::ranges::none_of(plan.collectives, [&](const Collective& collective) {
+    return plan.schedules[collective.schedule].kind == CollectiveKind::broadcast;
+  }));
+  CHECK(compared(in_order.g, signature, plan).verdict == Equality::Verdict::equal);
+  CHECK(compared(exchanged.g, signature_of(exchanged.g, {exchanged.total}), plan).verdict != Equality::Verdict::equal);
+}
+
 TEST_CASE("a request of other fetches is another one") {
   Sample s;
   const Value y = s.a + s.b, z = s.a * s.b;

@@ -249,6 +249,53 @@ TEST_CASE("fetches of parts send nothing, also from a plan's file; several tasks
       test::says(test::error_of([&] { session.run(request); }), "on_step with fetch_parts, in a process with 3 tasks"));
 }
 
+/// Task t has a variable of counts[t] rows; `joined` has all rows on a mesh, the tasks in this order.
+struct Joined {
+  Joined(const Counts& counts, const std::vector<int>& order) {
+    std::vector<Value> parts;
+    for (int task = 0; task < std::ssize(counts); ++task) {
+      const auto here = graph.device("/task:" + std::to_string(task));
+      parts.push_back(graph.variable("x" + std::to_string(task), graph.constant(rows_of(counts, task))) * 2.0);
+    }
+    const auto all = graph.on(graph.mesh("t"));
+    std::vector<Value> in_order;
+    for (const int task : order) {
+      in_order.push_back(parts[static_cast<std::size_t>(task)]);
+      const Tensor rows = rows_of(counts, task);
+      for (const float x : rows.data<float>()) wanted.push_back(4 * x * x);
+    }
+    joined = concat(in_order, 0);
+    squares = joined * joined;
+    total = sum(squares);
+  }
+  Graph graph;
+  Value joined, squares, total;
+  std::vector<float> wanted;  // of squares
+};
+
+/// The bytes that all tasks send in a step that finds the total.
+std::int64_t bytes_for_total(const Counts& counts, const std::vector<int>& order) {
+  const Joined model(counts, order);
+  const Cluster cluster =
+      Cluster::connect(ClusterOptions{.tasks = static_cast<int>(counts.size()), .threads = 1, .jobs = ""});
+  Session session(model.graph, cluster);
+  const std::vector<Tensor> fetched = session.run({model.squares, model.total});
+  CHECK(std::ranges::equal(fetched[0].data<float>(), model.wanted));
+  CHECK(fetched[1].number(0) == std::accumulate(model.wanted.begin(), model.wanted.end(), 0.0));
+  const Plan& plan = session.plan(RunRequest{.fetches = {model.total}}).plan;
+  std::int64_t bytes = 0;
+  for (int task = 0; task < cluster.size(); ++task) bytes += traffic_of(plan, task, 1).sent_bytes;
+  return bytes;
+}
+
+TEST_CASE("a concatenation of one part of each task, in the order of the mesh, moves nothing") {
+  CHECK(bytes_for_total({2, 2, 2}, {0, 1, 2}) < 100);
+  CHECK(bytes_for_total({3, 2, 2}, {0, 1, 2}) < 100);
+  CHECK(bytes_for_total({1, 1, 0}, {0, 1, 2}) < 100);
+  CHECK(bytes_for_total({20, 20, 20}, {1, 0, 2}) > 1000);  // the order of other tasks
+  CHECK(bytes_for_total({30, 20, 10}, {0, 1, 2}) > 1000);  // not the parts of a split value
+}
+
 TEST_CASE("tasks that differ in fetch_parts are refused") {
   test::in_processes(2, [](int rank, const Cluster& cluster) {
     const Model model(Place::rows);
