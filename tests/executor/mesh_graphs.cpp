@@ -1,8 +1,8 @@
-// mesh_graphs FIRST COUNT [sim] [FOLDER]: the random graphs over meshes of COUNT seeds, from FIRST on, with `sim` on
-// simulated devices, against an evaluator that knows neither plans nor tasks. All entries run in turn on one session,
-// for two rounds; their fetches must have the same bits, and what each task sends must be what its plan says. No graph
-// may be refused. Prints each seed that fails, with the fewest ops with which it does, and writes that graph into
-// FOLDER.
+// mesh_graphs FIRST COUNT [sim|auto] [FOLDER]: the random graphs over meshes of COUNT seeds, from FIRST on, against an
+// evaluator that knows neither plans nor tasks. With `sim` they run on simulated devices; with `auto` ferry places them
+// by itself, around the annotations that they have. All entries run in turn on one session, for two rounds; their
+// fetches must have the same bits, and what each task sends must be what its plan says. No graph may be refused. Prints
+// each seed that fails, with the fewest ops with which it does, and writes that graph into FOLDER.
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -26,15 +26,25 @@ std::string error_of(const std::function<void()>& body) {
   return {};
 }
 
-bool simulated = false;
+bool simulated = false, placed_by_itself = false;
+
+/// Messages cost almost nothing, so that placement by itself spreads small graphs, too.
+PlanningCosts cheap_messages() {
+  PlanningCosts costs;
+  costs.compute.wait = 1;
+  costs.on_host = costs.between_hosts = {.latency_seconds = 0, .bytes_per_second = 1e15};
+  return costs;
+}
 
 std::string difference(std::uint64_t seed, const test::MeshGraph& made) {
   ClusterOptions job{
       .tasks = made.tasks, .threads = 1 + static_cast<int>(seed % 2), .transport = "inproc", .jobs = made.jobs};
   if (simulated) job.simulated = seed;
   if (simulated && seed % 2 == 1) job.invariant = made.tasks;  // GPUs fold sums themselves
+  if (placed_by_itself) job.costs = cheap_messages();
   const Cluster cluster = Cluster::connect(std::move(job));
   SessionOptions options;
+  if (placed_by_itself) options.plan.placing = Placing::automatic;
   options.plan.fuse_from = seed % 3 == 0 ? 2 : 0;
   Session session(*made.graph, cluster, options);
   test::Evaluator evaluator(*made.graph);
@@ -81,8 +91,10 @@ int fewest(std::uint64_t seed) {
 int main(int argc, char** argv) {
   const std::uint64_t first = std::strtoull(argv[1], nullptr, 10);
   const std::uint64_t count = std::strtoull(argv[2], nullptr, 10);
-  simulated = argc > 3 && std::string_view(argv[3]) == "sim";
-  const char* const folder = argc > (simulated ? 4 : 3) ? argv[argc - 1] : nullptr;
+  const std::string_view mode = argc > 3 ? argv[3] : "";
+  simulated = mode == "sim";
+  placed_by_itself = mode == "auto";
+  const char* const folder = argc > (simulated || placed_by_itself ? 4 : 3) ? argv[argc - 1] : nullptr;
   std::uint64_t failed = 0;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     if (difference(seed, ops_of(seed)).empty()) continue;

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks that builds by two compilers make the same plans to the byte: same_plans.py BUILD OTHER
 
-Compares the plans of the first build's sample graphs, for every entry on several numbers of tasks, and of random graphs
-(random_plans.cpp). The graph files themselves may differ: C++ leaves open in which order a program's expression makes its
+Compares the plans of the first build's sample graphs, for every entry on several numbers of tasks, as annotated and, without
+annotations, with `--place auto`; and the plans of random graphs (random_plans.cpp). The graph files themselves may differ: C++ leaves open in which order a program's expression makes its
 operands. Prints what differs and ends with 1, or says how much was compared.
 """
 import re
@@ -11,8 +11,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parent.parent / "support"))
+from annotations import write_without_annotations
+
 RANDOM_GRAPHS = 50
 TASKS = (1, 2, 3, 4, 7)
+TASKS_BY_ITSELF = (2, 4)  # of placement by itself
 OPTIONS = {  # options that these entries cannot be planned without
     "fashion.pb predict": ["--shape", "images=48,28,28"],
     "fashion_cnn.pb predict": ["--shape", "images=48,28,28"],
@@ -36,12 +40,25 @@ def entries(build, graph):
     return re.findall(r"^entry (\S+):", output(build / "ferry", "show", graph).stdout, re.M)
 
 
-def plan_of(build, graph, entry, tasks):
+def plan_of(build, graph, entry, tasks, *words):
     """The bytes of the plan file, or why there is none."""
     with tempfile.TemporaryDirectory() as folder:
-        options = OPTIONS.get(f"{graph.name} {entry}", [])
+        options = [*OPTIONS.get(f"{graph.name} {entry}", []), *words]
         done = output(build / "ferry", "plan", graph, "--entry", entry, "--tasks", tasks, *options, "--save", f"{folder}/x.plan")
         return Path(f"{folder}/x.plan").read_bytes() if done.returncode == 0 else f"exit code {done.returncode}: {done.stderr}"
+
+
+def stripped_plans(builds, graph, entry):
+    """Compares the plans of placement by itself: gives how many, and what differs."""
+    plans, wrong = 0, []
+    with tempfile.TemporaryDirectory() as folder:
+        stripped = write_without_annotations(graph, Path(folder))
+        for tasks in TASKS_BY_ITSELF:
+            one, other = (plan_of(build, stripped, entry, tasks, "--place", "auto") for build in builds)
+            plans += isinstance(one, bytes)
+            if one != other:
+                wrong.append(f"{graph.name}, entry {entry} on {tasks} tasks with --place auto: the plans differ")
+    return plans, wrong
 
 
 def main():
@@ -60,7 +77,9 @@ def main():
                 saved += isinstance(one, bytes)
                 if one != other:
                     wrong.append(f"{graph.name}, entry {entry} on {tasks} tasks: the plans differ")
-            plans += saved
+            plans_by_itself, others = stripped_plans(builds, graph, entry)
+            plans += saved + plans_by_itself
+            wrong += others
             if not saved:
                 wrong.append(f"{graph.name}, entry {entry}: no plan on any number of tasks: {one}")
     for line in wrong:
