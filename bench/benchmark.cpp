@@ -38,7 +38,7 @@ Figure compare(int pairs, const std::function<double()>& ferry, const std::funct
   return figure_of(measured);
 }
 
-Figure alone(int times, const std::function<double()>& ferry) {
+Figure measure_alone(int times, const std::function<double()>& ferry) {
   static_cast<void>(ferry());
   std::vector<double> measured;
   measured.reserve(static_cast<std::size_t>(times));

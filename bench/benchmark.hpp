@@ -56,7 +56,7 @@ inline constexpr int kPairs = 7;
 [[nodiscard]] Figure compare(int pairs, const std::function<double()>& ferry, const std::function<double()>& peer);
 
 /// Runs `ferry` once to warm up, then `times` times, and returns the median.
-[[nodiscard]] Figure alone(int times, const std::function<double()>& ferry);
+[[nodiscard]] Figure measure_alone(int times, const std::function<double()>& ferry);
 
 // One function for each family, each in its own file.
 [[nodiscard]] std::vector<Benchmark> boost_benchmarks();

@@ -9,14 +9,14 @@
 namespace ferry {
 namespace {
 
-constexpr std::chrono::seconds kFirstSays{1};  // time for task 0 to report which task missed an exchange
+constexpr std::chrono::seconds kReportTime{1};  // time for task 0 to report which task missed an exchange
 /// The distance between the first rounds of successive jobs of the same tasks. No job has as many exchanges.
 constexpr std::uint64_t kJobRounds = std::uint64_t{1} << 32;
 
 }  // namespace
 
-ControlPlane::ControlPlane(Mailbox& mailbox, Clock& clock, int tasks, TaskRange here)
-    : mailbox_(mailbox), clock_(clock), tasks_(tasks), here_(here), next_round_(static_cast<std::size_t>(tasks)) {}
+ControlPlane::ControlPlane(ControlSender& sender, Clock& clock, int tasks, TaskRange here)
+    : sender_(sender), clock_(clock), tasks_(tasks), here_(here), next_round_(static_cast<std::size_t>(tasks)) {}
 
 ControlPlane::TextExchange ControlPlane::start_exchange(int task, std::string_view mine, const Deadline& deadline) {
   if (mine.size() > kLongestWord) throw Error(Code::usage, "exchange: a text of more than 1 GiB");
@@ -25,8 +25,8 @@ ControlPlane::TextExchange ControlPlane::start_exchange(int task, std::string_vi
   rounds_[round].deadline = deadline;
   constexpr int kFirst = 0;
   if (follows())
-    mailbox_.post({&kFirst, 1}, Word::text, mine);
-  else if (!by_first_)
+    sender_.post({&kFirst, 1}, Word::text, mine);
+  else if (!task_0_forwards_)
     post(Word::text, mine);
   return {round, deadline};
 }
@@ -56,7 +56,7 @@ std::shared_ptr<std::vector<std::string>> ControlPlane::take_texts(TextRound& ro
     const std::string said = std::move(all->front());
     all->clear();
     for (BlobReader reader(said); !reader.empty();) all->emplace_back(reader.text());
-  } else if (by_first_) {
+  } else if (task_0_forwards_) {
     BlobWriter said;
     for (const std::string& text : *all) said.add(text);
     post(Word::text, said.take());
@@ -72,10 +72,10 @@ std::shared_ptr<std::vector<std::string>> ControlPlane::finish_exchange(TextExch
     return nullptr;
   }
   auto texts = take_texts(rounds_.at(exchange.round));
-  leave(exchange.round);
+  finish_round(exchange.round);
   return texts;
 } catch (const Error&) {
-  leave(exchange.round);
+  finish_round(exchange.round);
   throw;
 }
 
@@ -86,12 +86,12 @@ void ControlPlane::check_absent(TextExchange& exchange, std::vector<int> absent)
   if (!round.absent.empty()) throw missing_error(round.absent, tasks_);
   if (const auto gone = left_among(absent); !gone.empty()) throw closed_error(gone);
   if (!exchange.deadline.expired()) return;
-  if (!exchange.late) exchange.late.emplace(clock_, follows() ? kFirstSays : Duration::zero());
-  std::erase_if(absent, [this](int task) { return !mailbox_.awaits(task); });
+  if (!exchange.late) exchange.late.emplace(clock_, follows() ? kReportTime : Duration::zero());
+  std::erase_if(absent, [this](int task) { return !sender_.detects_absence(task); });
   if (exchange.late->expired() && !absent.empty()) throw missing_error(absent, tasks_);
 }
 
-void ControlPlane::leave(std::uint64_t round) {
+void ControlPlane::finish_round(std::uint64_t round) {
   const auto found = rounds_.find(round);
   if (found != rounds_.end() && ++found->second.finished == here_.count) rounds_.erase(found);
 }
@@ -122,12 +122,12 @@ std::vector<int> ControlPlane::left_among(std::vector<int> tasks) const {
   return tasks;
 }
 
-void ControlPlane::heard(int from, Word word, std::string body) {
+void ControlPlane::handle_word(int from, Word word, std::string body) {
   switch (word) {
     case Word::text:
       return add(from, std::move(body));
     case Word::failure:
-      if (const auto failure = unpack_failure(body)) heard_failure(from, *failure);
+      if (const auto failure = unpack_failure(body)) handle_failure(from, *failure);
       return;
     case Word::goodbye:
       left_.insert(from);
@@ -138,27 +138,27 @@ void ControlPlane::heard(int from, Word word, std::string body) {
       return;
     }
     case Word::lost:
-      return heard_lost(from, body);
+      return handle_lost_task(from, body);
   }
 }
 
 /// A spared task may be lost itself, so its reports about other tasks do not count.
-void ControlPlane::heard_failure(int from, const Failure& failure) {
-  if (all_spare_ && is_spared(from) && failure.code == Code::peer_lost) return;
-  fail(failure, mailbox_.passes_failures_on());
+void ControlPlane::handle_failure(int from, const Failure& failure) {
+  if (sparing_agreed_ && is_spared(from) && failure.code == Code::peer_lost) return;
+  fail(failure, sender_.forwards_failures());
 }
 
 void ControlPlane::disconnected(int task, const Failure& failure) {
-  if (!has_left(task) && !closed()) is_spared(task) ? lose({task, failure.text}) : fail(failure);
+  if (!has_left(task) && !closed()) is_spared(task) ? continue_without({task, failure.text}) : fail(failure);
   left_.insert(task);
 }
 
-void ControlPlane::fail(const Failure& failure, bool tells) {
+void ControlPlane::fail(const Failure& failure, bool inform_others) {
   if (failure_) return;
   failure_ = failure;
   spare_none();
-  mailbox_.drop_messages();
-  if (tells && !closed()) post(Word::failure, pack_failure(failure));
+  sender_.drop_messages();
+  if (inform_others && !closed()) post(Word::failure, pack_failure(failure));
 }
 
 void ControlPlane::close(int task) {
@@ -176,9 +176,9 @@ bool ControlPlane::closed() const {
 void ControlPlane::restart() {
   const std::string why = pack_failure(*failure_);
   failure_.reset();
-  by_first_ = false;
+  task_0_forwards_ = false;
   left_.erase(here_.first);
-  heard(here_.first, Word::renewed, {});
+  handle_word(here_.first, Word::renewed, {});
   rounds_.erase(rounds_.begin(), rounds_.lower_bound(next_round_[static_cast<std::size_t>(here_.first)]));
   post(Word::renewed, why);
 }
@@ -193,28 +193,28 @@ std::vector<int> ControlPlane::not_renewed() const {
 
 /// Continues without a spared task, and informs the others. If this task is spared itself, it does nothing: the other
 /// tasks decide, and they may continue without this task.
-void ControlPlane::lose(const Losses::Loss& loss) {
+void ControlPlane::continue_without(const Losses::Loss& loss) {
   if (is_lost(loss.task) || is_spared(here_.first)) return;
   const Failure failure{
       .task = loss.task, .code = Code::peer_lost, .text = "the job continues without this task: " + loss.why};
-  mailbox_.post({&loss.task, 1}, Word::failure, pack_failure(failure));
-  forget(loss);
+  sender_.post({&loss.task, 1}, Word::failure, pack_failure(failure));
+  record_loss(loss);
   post(Word::lost, BlobWriter().add(loss.task).add(loss.why).take());
 }
 
-void ControlPlane::forget(const Losses::Loss& loss) {
+void ControlPlane::record_loss(const Losses::Loss& loss) {
   lost_.insert(loss.task);
   left_.insert(loss.task);
-  mailbox_.drop_task(loss.task);
+  sender_.drop_task(loss.task);
   if (losses_ != nullptr) losses_->lost(loss);
 }
 
-void ControlPlane::heard_lost(int from, std::string_view body) {
+void ControlPlane::handle_lost_task(int from, std::string_view body) {
   BlobReader reader(body);
   const auto task = static_cast<int>(reader.number());
   const std::string why(reader.text());
   if (is_spared(from) || task < 0 || task >= tasks_ || here_.contains(task) || is_lost(task)) return;
-  forget({task, why});
+  record_loss({task, why});
 }
 
 bool ControlPlane::begin_sparing(std::span<const int> tasks, Losses& losses) {
@@ -222,13 +222,13 @@ bool ControlPlane::begin_sparing(std::span<const int> tasks, Losses& losses) {
   if (std::ranges::equal(tasks, to_spare_)) return false;
   to_spare_.assign(tasks.begin(), tasks.end());
   spared_.insert(tasks.begin(), tasks.end());
-  all_spare_ = all_spare_ || here_.first != 0;  // if a task does not come, task 0 fails and names it
-  return by_first_ = true;
+  sparing_agreed_ = sparing_agreed_ || here_.first != 0;  // if a task does not come, task 0 fails and names it
+  return task_0_forwards_ = true;
 }
 
 void ControlPlane::end_sparing() {
   spared_ = {to_spare_.begin(), to_spare_.end()};
-  all_spare_ = !to_spare_.empty();
+  sparing_agreed_ = !to_spare_.empty();
 }
 
 void ControlPlane::spare_none() {
@@ -238,9 +238,9 @@ void ControlPlane::spare_none() {
 }
 
 void ControlPlane::look_for_losses() {
-  if (!all_spare_ || is_spared(here_.first)) return;
+  if (!sparing_agreed_ || is_spared(here_.first)) return;
   for (const Losses::Loss& loss : losses_->found_lost())
-    if (is_spared(loss.task)) lose(loss);
+    if (is_spared(loss.task)) continue_without(loss);
 }
 
 }  // namespace ferry

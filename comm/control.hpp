@@ -29,11 +29,11 @@ enum class Word : std::uint32_t {
 /// The maximum number of bytes of a word.
 inline constexpr std::uint64_t kLongestWord = std::uint64_t{1} << 30;
 
-/// The functions of a transport that a ControlPlane calls. The transport calls ControlPlane::heard() for each word that
-/// arrives.
-class Mailbox {
+/// The functions of a transport that a ControlPlane calls. The transport calls ControlPlane::handle_word() for each
+/// word that arrives.
+class ControlSender {
  public:
-  virtual ~Mailbox() = default;
+  virtual ~ControlSender() = default;
   /// Starts to send a word to `tasks`. Words from one task to another arrive in order.
   virtual void post(std::span<const int> tasks, Word word, std::string_view body) = 0;
   /// Gives up all data messages. The ControlPlane calls it after the job has failed, before it informs the others.
@@ -42,10 +42,10 @@ class Mailbox {
   virtual void drop_task(int task) { static_cast<void>(task); }
   /// Whether a task forwards a failure that it receives to all others. A transport that detects the end of a task needs
   /// this: the others must know the failure before they detect that this task has ended.
-  [[nodiscard]] virtual bool passes_failures_on() const { return false; }
+  [[nodiscard]] virtual bool forwards_failures() const { return false; }
   /// Whether this process itself finds out that `task` did not come to an exchange in time. If not, the relay calls
   /// ControlPlane::set_absent().
-  [[nodiscard]] virtual bool awaits(int task) const {
+  [[nodiscard]] virtual bool detects_absence(int task) const {
     static_cast<void>(task);
     return true;
   }
@@ -58,13 +58,13 @@ struct TaskRange {
 };
 
 /// The protocol of a job as seen by one process: exchanges of texts, the first failure, goodbyes, and tasks that the
-/// job can lose. It never waits. The transport passes arriving words to heard(), and calls finish_exchange() until the
-/// exchange is complete:
+/// job can lose. It never waits. The transport passes arriving words to handle_word(), and calls finish_exchange()
+/// until the exchange is complete:
 ///
 ///     auto exchange = control.start_exchange(task, mine, deadline);
 ///     for (;;) {
 ///       if (auto texts = control.finish_exchange(exchange)) return *texts;
-///       wait_for_words();  // calls control.heard() for each word
+///       wait_for_words();  // calls control.handle_word() for each word
 ///     }
 ///
 /// Invariant: the k-th text of a task since it began the job belongs to the k-th exchange. Not thread-safe.
@@ -78,9 +78,9 @@ class ControlPlane {
     std::optional<Deadline> late = {};
   };
 
-  /// `here`: the tasks of this process. `mailbox` sends words to all other tasks. Only a process of one task can spare
+  /// `here`: the tasks of this process. `sender` sends words to all other tasks. Only a process of one task can spare
   /// tasks and restart.
-  ControlPlane(Mailbox& mailbox, Clock& clock, int tasks, TaskRange here);
+  ControlPlane(ControlSender& sender, Clock& clock, int tasks, TaskRange here);
 
   [[nodiscard]] int tasks() const { return tasks_; }
   [[nodiscard]] TaskRange here() const { return here_; }
@@ -102,7 +102,7 @@ class ControlPlane {
   void set_absent(std::span<const int> tasks);
 
   /// Handles a word from a task of another process. Error(peer_lost) if the word cannot be parsed.
-  void heard(int from, Word word, std::string body);
+  void handle_word(int from, Word word, std::string body);
   /// Handles the end of the connection to a task: the job fails with `failure`, unless the task has left the job or can
   /// be spared.
   void disconnected(int task, const Failure& failure);
@@ -149,22 +149,22 @@ class ControlPlane {
   [[nodiscard]] std::vector<int> missing(std::uint64_t round) const;
   [[nodiscard]] std::shared_ptr<std::vector<std::string>> take_texts(TextRound& round);
   void check_absent(TextExchange& exchange, std::vector<int> absent);
-  void leave(std::uint64_t round);
+  void finish_round(std::uint64_t round);
   /// Whether this task gets all texts from task 0.
-  [[nodiscard]] bool follows() const { return by_first_ && here_.first != 0; }
-  void post(Word word, std::string_view body) { mailbox_.post(others(), word, body); }
+  [[nodiscard]] bool follows() const { return task_0_forwards_ && here_.first != 0; }
+  void post(Word word, std::string_view body) { sender_.post(others(), word, body); }
   /// Whether the task's text of a round has arrived.
   [[nodiscard]] bool has_come(int task, std::uint64_t round) const {
     return next_round_[static_cast<std::size_t>(task)] > round;
   }
-  void fail(const Failure& failure, bool tells);
-  void heard_failure(int from, const Failure& failure);
-  void heard_lost(int from, std::string_view body);
-  void lose(const Losses::Loss& loss);
-  void forget(const Losses::Loss& loss);
+  void fail(const Failure& failure, bool inform_others);
+  void handle_failure(int from, const Failure& failure);
+  void handle_lost_task(int from, std::string_view body);
+  void continue_without(const Losses::Loss& loss);
+  void record_loss(const Losses::Loss& loss);
   void spare_none();
 
-  Mailbox& mailbox_;
+  ControlSender& sender_;
   Clock& clock_;
   const int tasks_;
   const TaskRange here_;
@@ -175,8 +175,8 @@ class ControlPlane {
   std::vector<int> to_spare_;           // JobMembership::spare
   std::set<int> left_, spared_, lost_;  // tasks
   Losses* losses_ = nullptr;            // null after the job has failed, or after this task has said goodbye
-  bool by_first_ = false;               // task 0 forwards all texts
-  bool all_spare_ = false;              // all tasks have called begin_sparing(), or will
+  bool task_0_forwards_ = false;        // task 0 forwards all texts
+  bool sparing_agreed_ = false;         // all tasks have called begin_sparing(), or will
 };
 
 }  // namespace ferry

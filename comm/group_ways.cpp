@@ -26,15 +26,15 @@ void TiledFold::run(std::size_t first, std::size_t last) const {
   const std::size_t end = contributions.size();
   for (std::size_t at = first; at < last; at += kTile) {
     const std::size_t bytes = std::min(kTile, last - at);
-    std::byte* const sum = own.around ? tile.data() : own.at + at;
+    std::byte* const sum = own.stream ? tile.data() : own.at + at;
     const std::byte* left = contributions[0] + at;
     for (std::size_t i = 1; i < end; ++i) {  // only the last fold writes the output, which may be a contribution
       std::byte* const so_far = i + 1 < end ? tile.data() : sum;
       fold(so_far, left, contributions[i] + at, static_cast<std::int64_t>(bytes / element));
       left = so_far;
     }
-    for (std::size_t t = own.around ? 0 : 1; t < targets.size(); ++t)
-      copy_for_reader(targets[t].at + at, sum, bytes, targets[t].around);
+    for (std::size_t t = own.stream ? 0 : 1; t < targets.size(); ++t)
+      copy_for_reader(targets[t].at + at, sum, bytes, targets[t].stream);
   }
 }
 

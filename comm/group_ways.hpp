@@ -20,7 +20,7 @@ struct TiledFold {
   /// Memory to which the result is written.
   struct Target {
     std::byte* at = nullptr;
-    bool around = false;  ///< written around the caches
+    bool stream = false;  ///< written around the caches
   };
 
   Fold fold;

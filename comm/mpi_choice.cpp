@@ -35,7 +35,7 @@ Choice libraries_with(std::initializer_list<MpiAbi> abis, const Surroundings& su
   return choice;
 }
 
-std::string told(const Library& library) {
+std::string library_text(const Library& library) {
   return library.file.empty() ? "the program itself" : library.file;
 }
 
@@ -52,12 +52,12 @@ MpiAbi wanted_abi(const Surroundings& surroundings) {
 Choice loaded_library(const Surroundings& surroundings) {
   const std::vector<Library>& loaded = surroundings.loaded;
   if (loaded.size() > 1)
-    throw Error(Code::usage,
-                "mpi: this process has loaded two MPI libraries: " + told(loaded[0]) + " and " + told(loaded[1]))
+    throw Error(Code::usage, "mpi: this process has loaded two MPI libraries: " + library_text(loaded[0]) + " and " +
+                                 library_text(loaded[1]))
         .hint("link the program, and all libraries that it uses, with one MPI");
   if (!surroundings.wanted.empty() && wanted_abi(surroundings) != loaded[0].abi)
     throw Error(Code::usage, "FERRY_MPI={}: this process has loaded another MPI, {} ({})", surroundings.wanted,
-                as_is(told(loaded[0])), name_of(loaded[0].abi))
+                as_is(library_text(loaded[0])), name_of(loaded[0].abi))
         .hint("unset FERRY_MPI: ferry uses the MPI of the program");
   return {{loaded[0]}, "the program has loaded it"};
 }

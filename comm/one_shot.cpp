@@ -35,8 +35,8 @@ class OneShot : public GroupCall {
 
   [[nodiscard]] static bool takes(const Transport& transport, const GroupSpec& spec);
   [[nodiscard]] std::byte* slots(std::size_t bytes);
-  [[nodiscard]] bool meet();
-  [[nodiscard]] bool alike();
+  [[nodiscard]] bool exchange_slots();
+  [[nodiscard]] bool stamps_match();
   void send();
   [[nodiscard]] std::span<const std::byte> message();
   void write_to_others();
@@ -57,8 +57,9 @@ class OneShot : public GroupCall {
   std::shared_ptr<std::byte> shared_;  ///< slots in the transport's shared memory
   std::vector<std::byte> plain_;       ///< slots if the transport has no shared memory
   Phase phase_ = Phase::done;
-  bool asked_ = false, met_ = false;  ///< whether the exchange of slot numbers has started, and is complete
-  bool odd_ = false;                  ///< which of the two slots is next
+  bool exchange_started_ = false,
+       slots_exchanged_ = false;  ///< whether the exchange of slot numbers has started, and is complete
+  bool second_is_next_ = false;   ///< which of the two slots is next
   Tickets sends_, receives_;
   Traffic each_;  ///< messages and bytes of the schedule in one run
 };
@@ -131,12 +132,12 @@ void OneShot::start(const GroupRun& run) {
 
 bool OneShot::progress() {
   if (phase_ == Phase::started) {
-    if (writes_ && !meet()) return false;
+    if (writes_ && !exchange_slots()) return false;
     send();
     phase_ = Phase::sent;
   }
   if (phase_ == Phase::sent) {
-    if (!receives_.done(transport_) || !alike()) return false;
+    if (!receives_.done(transport_) || !stamps_match()) return false;
     if (in_place_ && !sends_.done(transport_)) return false;
     fold_.run(0, mine_.size());
     moved_ += each_;
@@ -148,20 +149,20 @@ bool OneShot::progress() {
 }
 
 /// In the first run, members exchange the numbers of their slots. Returns true when the exchange is complete.
-bool OneShot::meet() {
-  if (met_) return true;
-  if (!std::exchange(asked_, true))
+bool OneShot::exchange_slots() {
+  if (slots_exchanged_) return true;
+  if (!std::exchange(exchange_started_, true))
     for (Other& other : others_) {
       receives_.add(transport_.receive(other.task, channel_, std::as_writable_bytes(std::span(&other.there, 1))));
       sends_.add(transport_.send(other.task, channel_, std::as_bytes(std::span(&other.here, 1))));
     }
   if (!receives_.done(transport_) || !sends_.done(transport_)) return false;
   for (Other& other : others_) other.window = shared_memory_->borrowed(other.task, other.there, 2 * slot_).data();
-  return met_ = true;
+  return slots_exchanged_ = true;
 }
 
 /// Whether all members have sent this run's stamp.
-bool OneShot::alike() {
+bool OneShot::stamps_match() {
   if (stamp_bytes_ == 0) return true;
   for (Other& other : others_) {
     if (!writes_) std::memcpy(&other.stamp, other.received - stamp_bytes_, stamp_bytes_);
@@ -194,7 +195,7 @@ std::span<const std::byte> OneShot::message() {
 /// peer sent its last run's message only after it had folded the contribution of the run before. So that slot is free
 /// again.
 void OneShot::write_to_others() {
-  const std::size_t slot = std::exchange(odd_, !odd_) ? slot_ : 0;
+  const std::size_t slot = std::exchange(second_is_next_, !second_is_next_) ? slot_ : 0;
   for (const Other& other : others_) {
     copy_for_reader(other.window + slot, mine_.data(), mine_.size(),
                     mine_.size() >= shared_memory_->stream_from(other.task));

@@ -47,26 +47,26 @@ class Slots {
   explicit Slots(const GroupSpec& spec)
       : spec_(spec),
         bytes_(slot_bytes(spec.schedule, spec.parts, spec.dtype)),
-        places_(static_cast<std::size_t>(spec.schedule.slots)) {
-    std::iota(places_.begin(), places_.end(), 0);
+        positions_(static_cast<std::size_t>(spec.schedule.slots)) {
+    std::iota(positions_.begin(), positions_.end(), 0);
   }
   /// Slot `number`, or the slot of `peer` if that is kOfPeer; null if contributions are not sent as messages.
-  [[nodiscard]] std::byte* of(int peer, std::int32_t number) const {
+  [[nodiscard]] std::byte* address_of_slot(int peer, std::int32_t number) const {
     if (spec_.schedule.via != Via::messages) return nullptr;
     const int of_peer = peer > spec_.member ? peer - 1 : peer;
-    return spec_.staging.data() + bytes_ * place(number == ScheduleStep::kOfPeer ? of_peer : number);
+    return spec_.staging.data() + bytes_ * position_of(number == ScheduleStep::kOfPeer ? of_peer : number);
   }
-  void swap(std::int32_t a, std::int32_t b) { std::swap(place(a), place(b)); }
+  void swap(std::int32_t a, std::int32_t b) { std::swap(position_of(a), position_of(b)); }
 
  private:
-  [[nodiscard]] const std::int32_t& place(std::int32_t number) const {
-    return places_[static_cast<std::size_t>(number)];
+  [[nodiscard]] const std::int32_t& position_of(std::int32_t number) const {
+    return positions_[static_cast<std::size_t>(number)];
   }
-  [[nodiscard]] std::int32_t& place(std::int32_t number) { return places_[static_cast<std::size_t>(number)]; }
+  [[nodiscard]] std::int32_t& position_of(std::int32_t number) { return positions_[static_cast<std::size_t>(number)]; }
 
   const GroupSpec& spec_;
   std::int64_t bytes_;
-  std::vector<std::int32_t> places_;
+  std::vector<std::int32_t> positions_;
 };
 
 Step prepare(const GroupSpec& spec, const ScheduleStep& step, Slots& slots) {
@@ -97,16 +97,16 @@ Step prepare(const GroupSpec& spec, const ScheduleStep& step, Slots& slots) {
       ready.target_at = out.begin * size;
       break;
     case Kind::receive_slot:
-      ready.target = slots.of(peer, step.slot);
+      ready.target = slots.address_of_slot(peer, step.slot);
       ready.count = schedule.input_part(spec.parts, peer, part).count;
       break;
     case Kind::send_slot:
-      ready.source = slots.of(peer, step.slot);
+      ready.source = slots.address_of_slot(peer, step.slot);
       ready.count = spec.parts[static_cast<std::size_t>(part)];
       break;
     case Kind::copy:
     case Kind::fold:
-      ready.source = own_input ? spec.input + in.begin * size : slots.of(peer, step.source);
+      ready.source = own_input ? spec.input + in.begin * size : slots.address_of_slot(peer, step.source);
       if (own_input) ready.source_in = Step::In::input;
       ready.source_at = in.begin * size;
       ready.target = spec.output + out.begin * size;
@@ -114,14 +114,14 @@ Step prepare(const GroupSpec& spec, const ScheduleStep& step, Slots& slots) {
       ready.target_at = out.begin * size;
       if (step.slot == ScheduleStep::kOfPeer) break;
       ready.target_in = Step::In::elsewhere;
-      ready.target = slots.of(peer, step.slot);
+      ready.target = slots.address_of_slot(peer, step.slot);
       ready.count = spec.parts[static_cast<std::size_t>(part)];
       break;
     case Kind::join:
       if (peer < spec.member) slots.swap(step.slot, step.source);
       ready.kind = Kind::fold;
-      ready.source = slots.of(peer, step.source);
-      ready.target = slots.of(peer, step.slot);
+      ready.source = slots.address_of_slot(peer, step.source);
+      ready.target = slots.address_of_slot(peer, step.slot);
       ready.count = spec.parts[static_cast<std::size_t>(part)];
       break;
     case Kind::wait:
@@ -152,10 +152,10 @@ class Stepwise : public GroupCall {
   void move_to(const std::byte* input, std::byte* output);
   void lend();
   void exchange_stamps();
-  [[nodiscard]] bool alike() const;
-  void copy_in();
-  void copy_out();
-  void find_lent();
+  [[nodiscard]] bool stamps_match() const;
+  void copy_input_to_stand_in();
+  void copy_stand_in_to_output();
+  void set_lent_sources();
   void receive_ahead();
   void fold_for_others();
   void fold(const Step& step);
@@ -282,7 +282,7 @@ void Stepwise::exchange_stamps() {
 }
 
 /// Whether all members have sent this run's stamp. Call it after their first messages have arrived.
-bool Stepwise::alike() const {
+bool Stepwise::stamps_match() const {
   if (!stamped_) return true;
   return std::ranges::all_of(stamps_, [&](const Stamp& other) { return other.theirs == stamp_; }) &&
          std::ranges::all_of(steps_, [&](const Step& step) {
@@ -291,7 +291,7 @@ bool Stepwise::alike() const {
 }
 
 /// Copies the parts of the input that others read to stand_in_.
-void Stepwise::copy_in() {
+void Stepwise::copy_input_to_stand_in() {
   for (const Step& step : steps_)
     if (step.kind == Kind::send_input && step.bytes > 0)
       copy_for_reader(stand_in_ + step.source_at, step.source, step.bytes,
@@ -300,14 +300,14 @@ void Stepwise::copy_in() {
 }
 
 /// Copies the parts of the output that others have written from stand_in_ to the output.
-void Stepwise::copy_out() {
+void Stepwise::copy_stand_in_to_output() {
   for (const Step& step : steps_)
     if (step.kind == Kind::receive_output && step.bytes > 0)
       std::memcpy(output_ + step.target_at, step.target, step.bytes);
 }
 
 /// Sets the sources of copies and folds, after the others have sent the numbers of their inputs.
-void Stepwise::find_lent() {
+void Stepwise::set_lent_sources() {
   for (Step& step : steps_)
     if (step.lender != nullptr)
       step.source = shared_memory_->borrowed(step.lender->peer, step.lender->lent.number, step.bytes).data();
@@ -316,7 +316,7 @@ void Stepwise::find_lent() {
 void Stepwise::start() {
   FERRY_ASSERT(next_ == steps_.size() && sends_.empty() && receives_.empty(), "a collective was started twice");
   next_ = 0;
-  if (copies_in_) copy_in();
+  if (copies_in_) copy_input_to_stand_in();
   if (!stamps_.empty()) exchange_stamps();
 }
 
@@ -334,8 +334,8 @@ bool Stepwise::progress() {
     if (step.kind == Kind::wait) {
       if (in_place_ && !lends_ && !sends_.done(transport_)) return false;
       if (folds_for_others_) receive_ahead();
-      if (!receives_.done(transport_) || !alike()) return false;
-      find_lent();
+      if (!receives_.done(transport_) || !stamps_match()) return false;
+      set_lent_sources();
     }
     if (step.kind == Kind::wait_sends && !sends_.done(transport_)) return false;
     if (folds_for_others_ && step.kind == Kind::copy) {
@@ -345,8 +345,8 @@ bool Stepwise::progress() {
     execute(step);
     ++next_;
   }
-  if (!receives_.done(transport_) || !sends_.done(transport_) || !alike()) return false;
-  if (copies_out_) copy_out();
+  if (!receives_.done(transport_) || !sends_.done(transport_) || !stamps_match()) return false;
+  if (copies_out_) copy_stand_in_to_output();
   return true;
 }
 
@@ -373,9 +373,9 @@ void Stepwise::fold_for_others() {
     if (step.kind == Kind::send_output && shared_memory_ != nullptr)
       step.window = shared_memory_->window(step.peer, channel_, step.bytes);
     if (step.window == nullptr) continue;
-    const bool around = mine_.size() >= shared_memory_->stream_from(step.peer);
-    fold_.targets.push_back({step.window, around});
-    if (around && copy.bytes >= kBeyondCaches) fold_.targets[0].around = true;
+    const bool stream = mine_.size() >= shared_memory_->stream_from(step.peer);
+    fold_.targets.push_back({step.window, stream});
+    if (stream && copy.bytes >= kBeyondCaches) fold_.targets[0].stream = true;
   }
   split(static_cast<std::int64_t>(copy.bytes), kChunk, [&](std::int64_t first, std::int64_t last) {
     fold_.run(static_cast<std::size_t>(first), static_cast<std::size_t>(last));

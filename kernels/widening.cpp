@@ -14,22 +14,22 @@ bool by_blocks(const Kernel& kernel, const KernelSetup& setup) {
   return kernel.elementwise && setup.inputs.size() <= kMostWidened;
 }
 
-Wider::Wider(const Kernel& kernel, const KernelSetup& setup) {
+WidenedSetup::WidenedSetup(const Kernel& kernel, const KernelSetup& setup) {
   for (const Type& type : setup.inputs) inputs.push_back(add(kernel, type));
   for (const Type& type : setup.outputs) outputs.push_back(add(kernel, type));
 }
 
-KernelSetup Wider::of(const KernelSetup& setup) const {
+KernelSetup WidenedSetup::of(const KernelSetup& setup) const {
   KernelSetup wider = setup;
   wider.inputs = inputs;
   wider.outputs = outputs;
   return wider;
 }
 
-Type Wider::add(const Kernel& kernel, const Type& type) {
+Type WidenedSetup::add(const Kernel& kernel, const Type& type) {
   Type wide{kernel.takes.has(type.dtype) ? type.dtype : computed_as(type.dtype), type.shape};
   const bool same = size_of(wide.dtype) == size_of(type.dtype);
-  places.push_back(same ? kAsItIs : bytes);
+  places.push_back(same ? kNotWidened : bytes);
   if (!same) bytes += (wide.bytes() + kWidenedAlign - 1) / kWidenedAlign * kWidenedAlign;
   return wide;
 }
@@ -40,7 +40,7 @@ std::int64_t scratch_of(const Kernel& kernel, const KernelSetup& setup) {
   };
   if (takes_all(kernel, setup)) return own(setup);
   if (by_blocks(kernel, setup)) return 0;
-  const Wider wider(kernel, setup);
+  const WidenedSetup wider(kernel, setup);
   return wider.bytes + own(wider.of(setup));
 }
 

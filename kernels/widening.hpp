@@ -26,14 +26,14 @@ inline constexpr std::int64_t kWidenedAlign = 64;
 [[nodiscard]] bool by_blocks(const Kernel& kernel, const KernelSetup& setup);
 
 /// An instruction with widened dtypes, as the kernel sees it, and the positions of the widened arrays in the scratch.
-struct Wider {
-  static constexpr std::int64_t kAsItIs = -1;
+struct WidenedSetup {
+  static constexpr std::int64_t kNotWidened = -1;
 
-  Wider(const Kernel& kernel, const KernelSetup& setup);
+  WidenedSetup(const Kernel& kernel, const KernelSetup& setup);
   [[nodiscard]] KernelSetup of(const KernelSetup& setup) const;
 
   std::vector<Type> inputs, outputs;
-  std::vector<std::int64_t> places;  ///< positions (bytes) of inputs, then of outputs; kAsItIs: not in the scratch
+  std::vector<std::int64_t> places;  ///< positions (bytes) of inputs, then of outputs; kNotWidened: not in the scratch
   std::int64_t bytes = 0;            ///< size of all widened arrays; the kernel's own scratch comes after them
 
  private:

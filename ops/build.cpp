@@ -53,7 +53,7 @@ Graph& graph_of(std::span<const Value> inputs, const SourceLine& line) {
   return *found;
 }
 
-Scope derived(Graph& graph, const SourceLine& line) {
+Scope caller_scope(Graph& graph, const SourceLine& line) {
   return graph.line(graph.line_for(line));
 }
 
@@ -98,7 +98,7 @@ Values same_dtype(Values values, const SourceLine& line) {
   if (values.empty()) return values;
   DType dtype = values[0].dtype();
   for (const Value& value : values) dtype = promoted(dtype, value.dtype());
-  const Scope here = derived(graph_of(values, line), line);
+  const Scope here = caller_scope(graph_of(values, line), line);
   for (Value& value : values) value = cast(value, dtype);
   return values;
 }

@@ -22,7 +22,7 @@ namespace ferry {
 inline constexpr std::string_view kBinary = "...,...->...";
 
 /// The dtypes of quantized numbers.
-inline constexpr DTypeSet kBytes{DType::int8, DType::uint8};
+inline constexpr DTypeSet kQuantized{DType::int8, DType::uint8};
 
 /// The attributes of ops that have only `axes`.
 inline constexpr AttrDef kAxesAttr[] = {{"axes", "ints"}};
@@ -38,7 +38,7 @@ inline int same_as_input(const OpFacts&) {
 
 /// For use in a builder function: ops made while the scope lives get `line`, the line of the builder's caller. If the
 /// scope of another builder, or of a gradient, is already in force, they get its line instead.
-[[nodiscard]] Scope derived(Graph& graph, const SourceLine& line);
+[[nodiscard]] Scope caller_scope(Graph& graph, const SourceLine& line);
 
 /// Appends an op to the graph of its inputs.
 Values make(const OpDef& def, std::span<const Value> inputs, Attrs attrs, const SourceLine& line);
@@ -58,7 +58,8 @@ Value make_binary(const OpDef& def, const Operand& a, const Operand& b);
 }
 
 /// Computes f(values), for an f that makes several ops. The floating-point values are first cast to one dtype. If it
-/// has 16 bits, f computes in float32, so that its result is rounded only once. Call it within the scope of derived().
+/// has 16 bits, f computes in float32, so that its result is rounded only once. Call it within the scope of
+/// caller_scope().
 template <class F>
 Value in_float32(const Values& given, const SourceLine& line, const F& f) {
   Values values = same_dtype(given, line);

@@ -87,9 +87,9 @@ constexpr FormPass<ClassPlan> kClassPasses[] = {
 // clang-format on
 
 /// Runs passes. As the options ask, it checks their results and reports them with their times.
-class Pipeline {
+class PassRunner {
  public:
-  explicit Pipeline(const PlanOptions& options) : options_(options) {}
+  explicit PassRunner(const PlanOptions& options) : options_(options) {}
 
   /// Returns the result of `pass`. `check` throws if the result breaks an invariant of its form; `text` prints it.
   template <class F, class Check, class Text>
@@ -126,7 +126,7 @@ class Pipeline {
 };
 
 /// The inputs from which a Program is made.
-struct Request {
+struct PlanRequest {
   const Graph& graph;
   const Signature& signature;
   const Topology& topology;
@@ -134,7 +134,7 @@ struct Request {
 };
 
 /// The program after all passes. `mesh` or `tried` decides the placement of ops without an annotation.
-Program placed(const Pipeline& pipeline, const Request& request, const PlanOptions& options,
+Program placed(const PassRunner& pipeline, const PlanRequest& request, const PlanOptions& options,
                const std::optional<AutoMesh>& mesh, std::optional<TriedAnnotations> tried = {}) {
   Program program = pipeline.program(kSelect, [&] {
     Program selected = select(request.graph, request.signature, request.topology, request.kernels, options);
@@ -151,7 +151,7 @@ Program placed(const Pipeline& pipeline, const Request& request, const PlanOptio
 }
 
 /// The options without reports on the passes.
-PlanOptions silent(PlanOptions options) {
+PlanOptions without_reports(PlanOptions options) {
   options.reasons = false;
   options.on_pass = {};
   options.compared = {};
@@ -159,17 +159,17 @@ PlanOptions silent(PlanOptions options) {
 }
 
 /// The annotations that reproduce the choices of a placed program.
-std::optional<LayoutAnnotations> annotations_of(const Program& program, const Request& request,
+std::optional<LayoutAnnotations> annotations_of(const Program& program, const PlanRequest& request,
                                                 const PlanOptions& given) {
-  const PlanOptions options = silent(given);
-  const Pipeline pipeline(options);
+  const PlanOptions options = without_reports(given);
+  const PassRunner pipeline(options);
   return find_annotations(program, [&](TriedAnnotations tried) {
     return placed(pipeline, request, options, std::nullopt, std::move(tried));
   });
 }
 
 /// Fills the plan's tables and makes its classes, one for each role.
-void lower_all(const Pipeline& pipeline, const Program& program, Plan& plan) {
+void lower_all(const PassRunner& pipeline, const Program& program, Plan& plan) {
   Lowering shared = pipeline.run(
       kNumberMessages, [&] { return Lowering(program, plan); }, [](const auto&) {},
       [&](const Lowering&) { return exact_tables_of(plan); });
@@ -196,7 +196,7 @@ void lower_all(const Pipeline& pipeline, const Program& program, Plan& plan) {
 
 /// Chooses the mesh by the request that decides for the whole graph, or, if there is none or it cannot be planned, by
 /// the request itself.
-MeshChoice decided_mesh(const Request& request, const std::function<MeshPlanning(const Signature&)>& planning_of) {
+MeshChoice decided_mesh(const PlanRequest& request, const std::function<MeshPlanning(const Signature&)>& planning_of) {
   if (const std::optional<Signature> deciding = deciding_request(request.graph)) try {
       MeshChoice choice = choose_mesh(request.topology, planning_of(*deciding));
       choice.report.entry = "train";
@@ -221,9 +221,9 @@ MeshChoice decided_mesh(const Request& request, const std::function<MeshPlanning
 /// Chooses a mesh and the layouts of variables, without reports on the passes for this. It plans the request that
 /// decides for the whole graph, if there is one and it can be planned. It also considers the memory of the request
 /// itself.
-MeshChoice chosen_mesh(const Request& request, const PlanOptions& given) {
-  const PlanOptions options = silent(given);
-  const Pipeline pipeline(options);
+MeshChoice chosen_mesh(const PlanRequest& request, const PlanOptions& given) {
+  const PlanOptions options = without_reports(given);
+  const PassRunner pipeline(options);
   const MemoryLimits limits(request.topology, request.signature.initial ? Budget{} : request.graph.budget());
   const auto planning_of = [&](const Signature& signature) {
     const auto place = [&](const std::optional<AutoMesh>& mesh) {
@@ -273,8 +273,8 @@ PlanResult make_plan(const Graph& graph, const Signature& signature, const Topol
   Topology planned_on = topology;
   if (options.one_host)
     for (TaskInfo& task : planned_on.tasks) task.host = 0;
-  const Pipeline pipeline(options);
-  const Request request{graph, signature, planned_on, kernels};
+  const PassRunner pipeline(options);
+  const PlanRequest request{graph, signature, planned_on, kernels};
   PlanResult result;
   std::optional<AutoMesh> mesh;
   if (is_placed_by_itself(graph, options)) {

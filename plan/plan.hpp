@@ -325,7 +325,7 @@ struct PlanClass {
 [[nodiscard]] std::int64_t tiled_elements(const PlanClass& plan, const Instruction& tiles);
 
 /// Whether output 0 of the kernel or collective may overwrite input k.
-[[nodiscard]] inline bool may_take(const Instruction& instruction, std::uint32_t k) {
+[[nodiscard]] inline bool may_overwrite(const Instruction& instruction, std::uint32_t k) {
   return k < 32 && (instruction.in_place >> k & 1U) != 0;
 }
 

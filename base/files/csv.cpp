@@ -24,7 +24,7 @@ bool is_quoted(std::string_view field) {
 
 class Parser {
  public:
-  Parser(std::string_view text, std::string_view name, const CsvPart& part, const CsvTake& take)
+  Parser(std::string_view text, std::string_view name, const CsvPart& part, const CsvFieldHandler& take)
       : rest_(text), name_(name), take_(take), header_(part.begins_file), number_(part.first_line - 1) {
     if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());
   }
@@ -113,7 +113,7 @@ class Parser {
 
   std::string_view rest_;
   std::string_view name_;
-  const CsvTake& take_;
+  const CsvFieldHandler& take_;
   std::string_view line_;
   bool header_;             // whether the next line may be a header
   std::int64_t number_;     // the line's number
@@ -124,7 +124,7 @@ class Parser {
 
 }  // namespace
 
-CsvTable parse_csv(std::string_view text, std::string_view name, const CsvPart& part, const CsvTake& take) {
+CsvTable parse_csv(std::string_view text, std::string_view name, const CsvPart& part, const CsvFieldHandler& take) {
   return Parser(text, name, part, take).parse();
 }
 

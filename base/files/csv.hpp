@@ -20,7 +20,7 @@ struct CsvTable {
 
 /// Receives the text of each field, row by row. Returns an error text such as "is not a number", or "" if the field is
 /// valid.
-using CsvTake = std::function<std::string(std::string_view field)>;
+using CsvFieldHandler = std::function<std::string(std::string_view field)>;
 
 /// The position of a piece of text in its file.
 struct CsvPart {
@@ -34,7 +34,7 @@ struct CsvPart {
 /// with `name`:line:column (both from 1, the column in bytes) for an empty field, a line break in quotes, an error text
 /// from `take`, and a row of another length.
 [[nodiscard]] CsvTable parse_csv(std::string_view text, std::string_view name, const CsvPart& part,
-                                 const CsvTake& take);
+                                 const CsvFieldHandler& take);
 
 /// `text` without its first `lines` lines; empty if `text` has fewer lines.
 [[nodiscard]] std::string_view without_lines(std::string_view text, std::int64_t lines);

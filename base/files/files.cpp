@@ -79,7 +79,7 @@ std::string temporary_beside(const std::string& path) {
 
 // Resolves a chain of symbolic links, so that replacing the file keeps the links. Returns a dangling link itself, which
 // is then replaced.
-std::string behind_links(const std::string& path) {
+std::string resolve_links(const std::string& path) {
   std::error_code none;
   if (!std::filesystem::is_symlink(path, none)) return path;
   const std::filesystem::path target = std::filesystem::weakly_canonical(path, none);
@@ -106,8 +106,8 @@ Error cannot_change(const std::string& path, std::string_view what, int error) {
           formatted("{:?}: cannot be {}: {}", path, as_is(what), std::generic_category().message(error))};
 }
 
-// A temporary file in the folder of its target. The destructor removes the file unless take_place() has renamed it to
-// the target.
+// A temporary file in the folder of its target. The destructor removes the file unless rename_to_target() has renamed
+// it to the target.
 class Temporary {
  public:
   Temporary(const std::string& path, std::uint64_t bytes)
@@ -134,7 +134,7 @@ class Temporary {
     if (!descriptor_.close()) throw cannot_write(path_, bytes_, "closing", errno);
   }
 
-  void take_place() {
+  void rename_to_target() {
     if (::rename(name_.c_str(), path_.c_str()) != 0) throw cannot_write(path_, bytes_, "renaming", errno);
     name_.clear();
     if (const int error = sync_folder(folder_); error != 0)
@@ -151,7 +151,7 @@ class Temporary {
 
 // Whether the path names a file that this process has open already, such as its stdout. ferry appends to such a file,
 // because it belongs to the user who redirected the output to it.
-bool names_a_descriptor(std::string_view path) {
+bool is_descriptor_path(std::string_view path) {
   return path == "/dev/stdout" || path == "/dev/stderr" || path.starts_with("/dev/fd/") || path.starts_with("/proc/");
 }
 
@@ -232,8 +232,8 @@ class LocalFiles final : public FileSystem {
     struct stat status {};
     const bool there = ::stat(path.c_str(), &status) == 0;
     if (there && S_ISDIR(status.st_mode)) throw Error(Code::usage, "{:?}: cannot be written: is a folder", path);
-    if (names_a_descriptor(path) || (there && !S_ISREG(status.st_mode))) return write_at_end(path, pieces, 0);
-    replace(behind_links(path), pieces);
+    if (is_descriptor_path(path) || (there && !S_ISREG(status.st_mode))) return write_at_end(path, pieces, 0);
+    replace(resolve_links(path), pieces);
   }
 
   void append(const std::string& path, std::string_view content) override {
@@ -302,7 +302,7 @@ class LocalFiles final : public FileSystem {
   static void replace(const std::string& path, Pieces pieces) {
     Temporary temporary(path, total_size(pieces));
     temporary.fill(pieces);
-    temporary.take_place();
+    temporary.rename_to_target();
   }
 };
 

@@ -54,95 +54,96 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   SafeMetadata metadata;
 
   bool start_object(std::size_t) override {
-    if (is_extra()) return skip(+1);
-    if (place_ == Place::outside) return enter(Place::top);
-    if (place_ != Place::top) fail("an object");
-    if (key_ == kMetadata) return enter(Place::metadata);
+    if (is_ignored()) return skip(+1);
+    if (state_ == ParserState::outside) return enter(ParserState::top);
+    if (state_ != ParserState::top) fail("an object");
+    if (key_ == kMetadata) return enter(ParserState::metadata);
     entries.push_back({std::exchange(key_, {}), {}, {}, {}});
-    return enter(Place::entry);
+    return enter(ParserState::entry);
   }
   bool end_object() override {
     if (skipped_ > 0) return skip(-1);
-    return enter(place_ == Place::top ? Place::outside : Place::top);
+    return enter(state_ == ParserState::top ? ParserState::outside : ParserState::top);
   }
   bool start_array(std::size_t) override {
-    if (is_extra()) return skip(+1);
-    if (place_ != Place::entry || (key_ != "shape" && key_ != "data_offsets")) fail("an array");
+    if (is_ignored()) return skip(+1);
+    if (state_ != ParserState::entry || (key_ != "shape" && key_ != "data_offsets")) fail("an array");
     auto& field = key_ == "shape" ? entries.back().shape : entries.back().offsets;
-    if (field) twice();
+    if (field) throw_duplicate();
     numbers_ = &field.emplace();
-    return enter(Place::numbers);
+    return enter(ParserState::numbers);
   }
-  bool end_array() override { return skipped_ > 0 ? skip(-1) : enter(Place::entry); }
+  bool end_array() override { return skipped_ > 0 ? skip(-1) : enter(ParserState::entry); }
 
   bool key(string_t& key) override {
     if (skipped_ > 0) return true;
     key_ = key;
-    if (place_ == Place::top && !names_.insert(key).second) twice();
-    if (place_ == Place::top && key != kMetadata) check_name();
+    if (state_ == ParserState::top && !names_.insert(key).second) throw_duplicate();
+    if (state_ == ParserState::top && key != kMetadata) check_name();
     return true;
   }
   bool string(string_t& text) override {
-    if (is_extra()) return true;
-    if (place_ == Place::metadata) {
+    if (is_ignored()) return true;
+    if (state_ == ParserState::metadata) {
       metadata.insert_or_assign(key_, text);
     } else {
-      if (place_ != Place::entry || key_ != "dtype") fail("a string");
-      if (entries.back().dtype) twice();
+      if (state_ != ParserState::entry || key_ != "dtype") fail("a string");
+      if (entries.back().dtype) throw_duplicate();
       entries.back().dtype = text;
     }
     return true;
   }
   bool number_unsigned(number_unsigned_t number) override {
-    if (is_extra()) return true;
-    if (place_ != Place::numbers) fail("a number");
+    if (is_ignored()) return true;
+    if (state_ != ParserState::numbers) fail("a number");
     if (number > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) fail("a number above 2^63");
     numbers_->push_back(static_cast<std::int64_t>(number));
     return true;
   }
-  bool number_integer(number_integer_t) override { return extra_or_fail("a negative number"); }
+  bool number_integer(number_integer_t) override { return ignore_or_fail("a negative number"); }
   bool number_float(number_float_t, const string_t& text) override {
-    return extra_or_fail(formatted("the number {}", text));
+    return ignore_or_fail(formatted("the number {}", text));
   }
-  bool null() override { return (place_ == Place::top && key_ == kMetadata) || extra_or_fail("null"); }
-  bool boolean(bool) override { return extra_or_fail("a truth value"); }
+  bool null() override { return (state_ == ParserState::top && key_ == kMetadata) || ignore_or_fail("null"); }
+  bool boolean(bool) override { return ignore_or_fail("a truth value"); }
   bool binary(binary_t&) override { fail("binary"); }
   bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception& error) override {
     throw bad(file_, formatted("damaged header, at its byte {}: {:.160}", position, error.what()));
   }
 
  private:
-  enum class Place { outside, top, metadata, entry, numbers };
+  enum class ParserState { outside, top, metadata, entry, numbers };
 
-  bool enter(Place place) {
-    place_ = place;
+  bool enter(ParserState state) {
+    state_ = state;
     return true;
   }
   /// Whether the next token is in a field of a tensor that the format does not have. Such fields are ignored.
-  [[nodiscard]] bool is_extra() const {
-    return skipped_ > 0 || (place_ == Place::entry && key_ != "dtype" && key_ != "shape" && key_ != "data_offsets");
+  [[nodiscard]] bool is_ignored() const {
+    return skipped_ > 0 ||
+           (state_ == ParserState::entry && key_ != "dtype" && key_ != "shape" && key_ != "data_offsets");
   }
   bool skip(int deeper) {
     skipped_ += deeper;
     return true;
   }
-  bool extra_or_fail(const std::string& what) const {
-    if (!is_extra()) fail(what);
+  bool ignore_or_fail(const std::string& what) const {
+    if (!is_ignored()) fail(what);
     return true;
   }
   [[noreturn]] void fail(const std::string& what) const {
     const std::string tensor = entries.empty() ? "" : formatted(" of tensor {:?}", entries.back().name);
     throw bad(file_, formatted("damaged header: {} is not expected at {:?}{}", as_is(what), key_,
-                               as_is(place_ == Place::top || place_ == Place::outside ? "" : tensor)));
+                               as_is(state_ == ParserState::top || state_ == ParserState::outside ? "" : tensor)));
   }
-  [[noreturn]] void twice() const { throw bad(file_, formatted("the header has {:?} twice", key_)); }
+  [[noreturn]] void throw_duplicate() const { throw bad(file_, formatted("the header has {:?} twice", key_)); }
   void check_name() const {
     const std::string_view fault = fault_of_name(key_);
     if (!fault.empty()) throw bad(file_, formatted("the tensor's name {:?} {}", key_, as_is(fault)));
   }
 
   std::string_view file_;
-  Place place_ = Place::outside;
+  ParserState state_ = ParserState::outside;
   std::int64_t skipped_ = 0;  ///< the depth of nesting within an ignored field
   std::string key_;
   std::set<std::string> names_;

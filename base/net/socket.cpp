@@ -123,7 +123,7 @@ std::optional<Address> peer_address(const Socket& socket) {
   return address;
 }
 
-std::optional<Address> parsed_address(const std::string& text) {
+std::optional<Address> parse_address(const std::string& text) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos || colon == 0) return std::nullopt;
   std::string host = text.substr(0, colon);
@@ -141,7 +141,7 @@ std::optional<Address> parsed_address(const std::string& text) {
   return address.str() == text ? std::optional(address) : std::nullopt;
 }
 
-std::vector<Address> resolved(const std::string& host, int port, std::string_view what) {
+std::vector<Address> resolve(const std::string& host, int port, std::string_view what) {
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
   addrinfo* list = nullptr;
@@ -183,7 +183,7 @@ bool is_own(const Address& address) {
 }
 
 Address loopback_address() {
-  const Address four = resolved("127.0.0.1", 0, "tcp").front(), six = resolved("::1", 0, "tcp").front();
+  const Address four = resolve("127.0.0.1", 0, "tcp").front(), six = resolve("::1", 0, "tcp").front();
   return !is_own(four) && is_own(six) ? six : four;
 }
 
@@ -193,7 +193,7 @@ std::vector<HostAddress> host_addresses() {
   return found;
 }
 
-Address only_address(std::span<const HostAddress> all) {
+Address choose_address(std::span<const HostAddress> all) {
   const bool has_four = std::ranges::any_of(all, [](const HostAddress& one) { return !one.address.six(); });
   std::vector<HostAddress> choice;
   std::string list;
@@ -209,7 +209,7 @@ Address only_address(std::span<const HostAddress> all) {
   return choice.empty() ? loopback_address() : choice.front().address;
 }
 
-Socket listening(const Address& address, std::string_view what) {
+Socket listen_at(const Address& address, std::string_view what) {
   Socket socket = new_socket(address);
   set(socket, SOL_SOCKET, SO_REUSEADDR, 1);
   const auto fail = [&](int number) {
@@ -230,7 +230,7 @@ Socket listening(const Address& address, std::string_view what) {
   return socket;
 }
 
-std::optional<Socket> accepted(const Socket& listener) {
+std::optional<Socket> accept_connection(const Socket& listener) {
   const int descriptor = accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (descriptor >= 0) {
     Socket socket(descriptor);
@@ -242,7 +242,7 @@ std::optional<Socket> accepted(const Socket& listener) {
   return std::nullopt;
 }
 
-int connected(const Address& to, const Deadline& deadline, Socket& socket) {
+int connect_to(const Address& to, const Deadline& deadline, Socket& socket) {
   socket = new_socket(to);
   if (!socket.open()) return EAFNOSUPPORT;
   if (connect(socket.get(), to.get(), to.size()) == 0) return 0;
@@ -276,7 +276,7 @@ bool ready(const Socket& socket, short events, const Deadline& deadline) {
   }
 }
 
-bool sent_all(const Socket& socket, std::span<const std::byte> bytes, const Deadline& deadline) {
+bool send_all(const Socket& socket, std::span<const std::byte> bytes, const Deadline& deadline) {
   while (!bytes.empty()) {
     const ssize_t count = send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (count > 0)
@@ -287,7 +287,7 @@ bool sent_all(const Socket& socket, std::span<const std::byte> bytes, const Dead
   return true;
 }
 
-bool received_all(const Socket& socket, std::span<std::byte> bytes, const Deadline& deadline) {
+bool receive_all(const Socket& socket, std::span<std::byte> bytes, const Deadline& deadline) {
   while (!bytes.empty()) {
     const ssize_t count = recv(socket.get(), bytes.data(), bytes.size(), 0);
     if (count > 0)

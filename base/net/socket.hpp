@@ -42,11 +42,11 @@ struct Address {
 /// The address of the other end; nothing if the connection has ended.
 [[nodiscard]] std::optional<Address> peer_address(const Socket& socket);
 /// Parses the output of Address::str(); nothing for any other text, for example a text with a host's name.
-[[nodiscard]] std::optional<Address> parsed_address(const std::string& text);
+[[nodiscard]] std::optional<Address> parse_address(const std::string& text);
 
 /// Resolves a host, given by its name or address; an IPv6 address may be in brackets. Error(usage), which begins with
 /// `what`, if the host is not known.
-[[nodiscard]] std::vector<Address> resolved(const std::string& host, int port, std::string_view what);
+[[nodiscard]] std::vector<Address> resolve(const std::string& host, int port, std::string_view what);
 /// An address of an interface of this host, with port 0. `name` is the interface's name or one of its addresses. An
 /// IPv4 address is preferred; a link-local address is the last choice. Error(usage) lists the interfaces if none has
 /// this name.
@@ -68,16 +68,16 @@ struct HostAddress {
 /// The address of `all` by which other hosts reach this host: the IPv4 address if there is one, and loopback if `all`
 /// is empty. If an interface has several IPv6 addresses, the first counts. Error(usage) lists the addresses if several
 /// remain.
-[[nodiscard]] Address only_address(std::span<const HostAddress> all);
+[[nodiscard]] Address choose_address(std::span<const HostAddress> all);
 
 /// Makes a socket that listens at `address`. Error(usage), which begins with `what`, if the port is in use or the
 /// address is not of this host. Hints of the error call a port other than 0 the user's MASTER_PORT.
-[[nodiscard]] Socket listening(const Address& address, std::string_view what);
+[[nodiscard]] Socket listen_at(const Address& address, std::string_view what);
 /// Accepts a connection at `listener`; nothing if none waits there. Error(resource) if no descriptors are left.
-[[nodiscard]] std::optional<Socket> accepted(const Socket& listener);
+[[nodiscard]] std::optional<Socket> accept_connection(const Socket& listener);
 /// Makes `socket` and connects it. Returns 0 or an errno: EAFNOSUPPORT if the system lacks the address family,
 /// ETIMEDOUT at the deadline.
-[[nodiscard]] int connected(const Address& to, const Deadline& deadline, Socket& socket);
+[[nodiscard]] int connect_to(const Address& to, const Deadline& deadline, Socket& socket);
 /// From now on, an idle connection ends some time after its link is cut: after about `deadline`, and at least two
 /// minutes. This is long enough that a connection survives the loss of most packets.
 void watch_link(const Socket& socket, std::chrono::milliseconds deadline);
@@ -86,7 +86,7 @@ void watch_link(const Socket& socket, std::chrono::milliseconds deadline);
 /// if a signal asks the run to end.
 [[nodiscard]] bool ready(const Socket& socket, short events, const Deadline& deadline);
 /// Sends or receives all bytes. Returns false if the connection ends or the deadline comes first.
-[[nodiscard]] bool sent_all(const Socket& socket, std::span<const std::byte> bytes, const Deadline& deadline);
-[[nodiscard]] bool received_all(const Socket& socket, std::span<std::byte> bytes, const Deadline& deadline);
+[[nodiscard]] bool send_all(const Socket& socket, std::span<const std::byte> bytes, const Deadline& deadline);
+[[nodiscard]] bool receive_all(const Socket& socket, std::span<std::byte> bytes, const Deadline& deadline);
 
 }  // namespace ferry::net

@@ -72,7 +72,7 @@ std::vector<GroupMount> group_mounts(std::string_view mounts) {
 }
 
 /// Removes "/.." from the front of a path. Returns whether the path began with it.
-bool take_up(std::string_view& path) {
+bool remove_parent_step(std::string_view& path) {
   const bool up = path == "/.." || path.starts_with("/../");
   if (up) path.remove_prefix(3);
   return up;
@@ -106,9 +106,9 @@ std::string folder_in(const GroupMount& mount, const std::string& top, std::stri
     return top + std::string(path.substr(root.size()));
   // If the namespace of control groups is younger than the mount, the mount's root is relative to it: "/../.." means
   // two levels up, with unknown names.
-  while (root.starts_with("/..") && path.starts_with("/..") && take_up(path)) take_up(root);
+  while (root.starts_with("/..") && path.starts_with("/..") && remove_parent_step(path)) remove_parent_step(root);
   int levels = 0;
-  while (take_up(root)) ++levels;
+  while (remove_parent_step(root)) ++levels;
   return levels > 0 && root.empty() ? own_folder(top, levels, path) : std::string();
 }
 

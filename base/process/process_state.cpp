@@ -134,7 +134,7 @@ std::int64_t this_thread_number() {
   return syscall(SYS_gettid);
 }
 
-std::string sleeps_in(std::int64_t thread) {
+std::string current_system_call(std::int64_t thread) {
   // The text is "NUMBER 0xARGUMENT …", "running", or "-1 …" outside of a system call.
   const std::string text = system_text(("/proc/self/task/" + std::to_string(thread) + "/syscall").c_str());
   char* end = nullptr;
@@ -146,7 +146,7 @@ std::string sleeps_in(std::int64_t thread) {
   return file.empty() ? call->name : call->name + (" of " + file);
 }
 
-std::string started_as() {
+std::string command_line() {
   constexpr std::string_view kPlain = "%+,-./:=@^_";
   const auto is_plain = [&](char c) { return is_letter_or_digit(c) || kPlain.find(c) != std::string_view::npos; };
   std::string command;

@@ -25,7 +25,7 @@ enum class ProcessState : std::uint8_t {
 
 [[nodiscard]] ProcessId this_process();
 /// The command that started this process, quoted for a shell; empty if the system does not report it.
-[[nodiscard]] std::string started_as();
+[[nodiscard]] std::string command_line();
 /// The state of a process. It is `running` also if the system does not report the state. Thread-safe.
 [[nodiscard]] ProcessState state_of(const ProcessId& process);
 /// The children of this process, zombies too; empty if the system does not list processes. Thread-safe.
@@ -44,7 +44,7 @@ enum class ProcessState : std::uint8_t {
 [[nodiscard]] std::int64_t this_thread_number();
 /// The system call in which a thread of this process sleeps, and the file it concerns if there is one: "read of
 /// /data/a.csv", "futex". Empty if the thread runs or has ended, or if the system does not report it. Thread-safe.
-[[nodiscard]] std::string sleeps_in(std::int64_t thread);
+[[nodiscard]] std::string current_system_call(std::int64_t thread);
 /// CPU time that all threads of this process have used, in seconds. Thread-safe.
 [[nodiscard]] double process_cpu_seconds();
 /// CPU time that the calling thread has used, in seconds.

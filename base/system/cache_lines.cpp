@@ -71,8 +71,8 @@ void stream_fence() noexcept {}
 
 #endif
 
-void copy_for_reader(std::byte* target, const std::byte* source, std::size_t bytes, bool around) noexcept {
-  if (around)
+void copy_for_reader(std::byte* target, const std::byte* source, std::size_t bytes, bool stream) noexcept {
+  if (stream)
     stream_copy(target, source, bytes);
   else if (bytes > 0)
     std::memcpy(target, source, bytes);

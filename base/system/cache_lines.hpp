@@ -35,8 +35,8 @@ void stream_copy(std::byte* target, const std::byte* source, std::size_t bytes) 
 /// Like stream_copy(), for any number of whole cache lines (`bytes` is a multiple of kCacheLine). `target` must be
 /// aligned to a line.
 void stream_lines(std::byte* target, const std::byte* source, std::size_t bytes) noexcept;
-/// Copies by stream_copy() (around the caches) if `around` is true, else by memcpy.
-void copy_for_reader(std::byte* target, const std::byte* source, std::size_t bytes, bool around) noexcept;
+/// Copies by stream_copy() (around the caches) if `stream` is true, else by memcpy.
+void copy_for_reader(std::byte* target, const std::byte* source, std::size_t bytes, bool stream) noexcept;
 /// Makes other threads see this thread's streamed copies before its later stores.
 void stream_fence() noexcept;
 

@@ -40,9 +40,10 @@ class Log {
  public:
   void write(LogLevel level, std::string_view message) {
     const std::lock_guard lock(mutex_);
-    if (owed_ > 0 && put(LogLevel::warn, std::to_string(owed_) + " log messages could not be written")) owed_ = 0;
+    if (unreported_ > 0 && put(LogLevel::warn, std::to_string(unreported_) + " log messages could not be written"))
+      unreported_ = 0;
     if (put(level, message)) return;
-    ++owed_;
+    ++unreported_;
     ++lost;
   }
   LogSink replace(LogSink sink) {
@@ -67,7 +68,7 @@ class Log {
   std::mutex mutex_;
   LogSink sink_;
   LogSink stderr_ = descriptor_sink(STDERR_FILENO);
-  std::uint64_t owed_ = 0;  // messages that are lost and not yet reported
+  std::uint64_t unreported_ = 0;  // messages that are lost and not yet reported
 };
 
 // Never destroyed: threads and static objects may log while the process ends.

@@ -50,7 +50,7 @@ bool is_this_host(const std::string& name) {
   const bool one_is_short = name.find('.') == std::string::npos || own.find('.') == std::string::npos;
   if (name == "localhost" || name == own || (one_is_short && short_form(name) == short_form(own))) return true;
   try {
-    const auto addresses = net::resolved(name, 0, "host");
+    const auto addresses = net::resolve(name, 0, "host");
     return !addresses.empty() && std::ranges::all_of(addresses, net::is_own);
   } catch (const Error&) {  // the resolver does not know the name, but ssh may
     return false;

@@ -11,7 +11,7 @@
 namespace ferry::bench {
 
 /// The measured times of all-reduces by size.
-struct SumTimes {
+struct AllReduceTimes {
   bool one_host = true;  ///< else each member is on another host
   std::int64_t members = 0;
   std::vector<std::pair<std::int64_t, double>> seconds = {};  ///< by bytes, ascending
@@ -19,7 +19,7 @@ struct SumTimes {
 
 struct Calibration {
   PlanningCosts costs;
-  std::vector<SumTimes> sums;  ///< one for each kind of link that the job has and that all-reduces can use
+  std::vector<AllReduceTimes> sums;  ///< one for each kind of link that the job has and that all-reduces can use
 };
 
 /// Measures for about `seconds` seconds. All processes of the job call it together, and no session runs. The costs of

@@ -78,7 +78,7 @@ class Links {
 
   /// Sends the seconds that one process has measured to all processes. The other processes pass 0. All processes call
   /// it.
-  [[nodiscard]] double agree(double mine) const {
+  [[nodiscard]] double exchange_maximum(double mine) const {
     double most = 0;
     constexpr int kExact = 17;
     for (const std::string& text : cluster_.exchange(digits_text(mine, kExact))) {
@@ -94,14 +94,14 @@ class Links {
   }
 
   /// The shortest time of a step of `target`, in seconds, measured by the task `measures`.
-  [[nodiscard]] double least(const Graph& graph, const Value& target, int measures) const {
+  [[nodiscard]] double shortest_step(const Graph& graph, const Value& target, int measures) const {
     Session session = session_of(graph);
     RunRequest request;
     request.targets = {target};
     request.fetch_to = measures;
-    const double once = agree(least_step(session, request, 2));
+    const double once = exchange_maximum(least_step(session, request, 2));
     const auto steps = static_cast<std::int64_t>(std::clamp(seconds_ / std::max(once, kLeastLatency), 3.0, kMostSteps));
-    return std::min(once, agree(least_step(session, request, steps)));
+    return std::min(once, exchange_maximum(least_step(session, request, steps)));
   }
 
   /// The seconds of a kernel that reads and writes `bytes` bytes.
@@ -134,7 +134,7 @@ class Links {
       const std::int64_t hops = std::min(work_for(bytes).per_step, kMostRounds);
       Graph graph;
       const Value target = hop_chain(graph, first, second, bytes, hops);
-      seconds.emplace_back(bytes, least(graph, target, first) / static_cast<double>(hops));
+      seconds.emplace_back(bytes, shortest_step(graph, target, first) / static_cast<double>(hops));
     }
     return fit(seconds, 1);
   }
@@ -145,7 +145,7 @@ class Links {
     constexpr std::int64_t kSteps = 60;
     Graph graph;
     const Value target = hop_chain(graph, first, second, sizeof(float), 2);
-    const double at_once = least(graph, target, first);
+    const double at_once = shortest_step(graph, target, first);
     Session session = session_of(graph);
     std::vector<double> times;
     TimePoint begin;
@@ -165,19 +165,19 @@ class Links {
       std::nth_element(times.begin(), quartile, times.end());
       paused = *quartile;
     }
-    return std::max((agree(paused) - at_once) / 2, 0.0);
+    return std::max((exchange_maximum(paused) - at_once) / 2, 0.0);
   }
 
   // ---- Sums ----
 
   [[nodiscard]] LinkCost sums(const EvenHosts& even, bool one_host) {
-    SumTimes& times = result_.sums.emplace_back(SumTimes{one_host, one_host ? even.tasks : even.hosts});
+    AllReduceTimes& times = result_.sums.emplace_back(AllReduceTimes{one_host, one_host ? even.tasks : even.hosts});
     for (const std::int64_t bytes : kSizes) {
       const std::int64_t rounds = std::min(work_for(bytes).per_step, kMostRounds);
       Graph graph;
       const MeshId mesh = graph.mesh(std::vector<Mesh::Axis>{{"hosts", even.hosts}, {"tasks", even.tasks}});
       const Value target = sum_rounds(graph, mesh, 2, one_host ? 1 : 0, times.members, bytes, rounds);
-      times.seconds.emplace_back(bytes, least(graph, target, 0) / static_cast<double>(rounds));
+      times.seconds.emplace_back(bytes, shortest_step(graph, target, 0) / static_cast<double>(rounds));
     }
     return fit(times.seconds, 2 * static_cast<double>(times.members - 1) / static_cast<double>(times.members));
   }

@@ -36,7 +36,7 @@ std::vector<Figure> training(int threads) {
   if (by_xgboost(threads))
     return {compare(
         kPairs, [&] { return by_ferry(threads); }, [&] { return *by_xgboost(threads); })};
-  return {alone(kPairs, [&] { return by_ferry(threads); })};
+  return {measure_alone(kPairs, [&] { return by_ferry(threads); })};
 }
 
 }  // namespace

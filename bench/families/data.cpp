@@ -138,7 +138,7 @@ std::vector<Figure> jpeg() {
            std::chrono::duration<double>(system_clock().now() - start).count();
   };
   const std::string images = folder.file("train");
-  if (!by_loader(images, "pillow", cores)) return {alone(kPairs, ferry)};
+  if (!by_loader(images, "pillow", cores)) return {measure_alone(kPairs, ferry)};
   std::vector<Figure> figures;
   for (const auto& [part, decoder] : {std::pair{"", "pillow"}, std::pair{"tensors", "tensors"}}) {
     figures.push_back(compare(kPairs, ferry, [&, decoder = decoder] { return *by_loader(images, decoder, cores); }));

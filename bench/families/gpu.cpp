@@ -88,7 +88,7 @@ const std::map<std::string, double>& by_pytorch() {
 }
 
 std::vector<Figure> beside_pytorch(const std::string& name, const std::function<double()>& ferry) {
-  Figure figure = alone(kGpuRuns, ferry);
+  Figure figure = measure_alone(kGpuRuns, ferry);
   if (const auto peer = by_pytorch().find(name); peer != by_pytorch().end()) {
     figure.peer_value = peer->second;
     figure.ratio = figure.ferry / peer->second;

@@ -39,7 +39,7 @@ std::vector<std::string> unbound_ranks() {
 }
 
 std::vector<Figure> waiting(const std::string& figure) {
-  return {figure_of(measured({.what = "wait." + figure, .pairs = kWaits}, unbound_ranks()))};
+  return {figure_of(measure_pairs({.what = "wait." + figure, .pairs = kWaits}, unbound_ranks()))};
 }
 
 Figure against_mpi(const std::string& what, std::int64_t bytes) {
@@ -61,7 +61,7 @@ Figure against_mpi_and_gloo(const std::string& what, std::int64_t bytes) {
   Figure by_mpi = against_mpi(what, bytes);
   const std::optional<double> gloo = round_by_gloo(bytes);
   if (!gloo || *gloo >= *by_mpi.peer_value) return by_mpi;
-  const auto ferry = [&] { return figure_of(measured({.what = what, .number = bytes}, ranks(2))).ferry; };
+  const auto ferry = [&] { return figure_of(measure_pairs({.what = what, .number = bytes}, ranks(2))).ferry; };
   Figure figure = compare(kGloos, ferry, [&] { return *round_by_gloo(bytes); });
   figure.peer = "gloo (PyTorch)";
   return figure;
@@ -89,7 +89,7 @@ std::vector<Benchmark> metg_benchmarks() {
     };
     const RankPair one_thread{.what = what, .number = 1, .pairs = kSweeps};
     const RankPair two_threads{.what = what, .number = 2, .pairs = kSweeps};
-    add("1x1", [=] { return figure_of(measured(one_thread, ranks(1))); });
+    add("1x1", [=] { return figure_of(measure_pairs(one_thread, ranks(1))); });
     add("1x2", [=] { return against_best(two_threads, unbound_ranks(), tunings()); });
     add("2x1", [=] { return against_best(one_thread, ranks(2), tunings()); });
   }

@@ -37,7 +37,7 @@ std::vector<Figure> matmuls(std::int64_t n, int threads) {
     return gigaflops / product.run();
   };
   const auto openblas = product_by_openblas(static_cast<int>(n), threads, steps);
-  return {openblas ? compare(kPairs, ferry, [&] { return gigaflops / openblas(); }) : alone(kPairs, ferry)};
+  return {openblas ? compare(kPairs, ferry, [&] { return gigaflops / openblas(); }) : measure_alone(kPairs, ferry)};
 }
 
 // ---- Convolutions, compared with PyTorch ----
@@ -77,7 +77,7 @@ std::vector<Figure> convolutions(const ConvShape& shape) {
       return run_program(command, {}).output;
     };
     Figure figure =
-        pytorch().empty() ? alone(kPairs, ferry) : compare(kPairs, ferry, [&] { return std::stod(pytorch()); });
+        pytorch().empty() ? measure_alone(kPairs, ferry) : compare(kPairs, ferry, [&] { return std::stod(pytorch()); });
     figure.part = part;
     figures.push_back(std::move(figure));
   };

@@ -178,7 +178,7 @@ std::vector<Figure> step(const Model& model, int threads) {
   const ModelRun run{path_of(model), feeds_in(folder, model), model.steps, threads};
   const auto ferry = [&] { return by_ferry(run, folder.file("stats.json")); };
   if (by_onnxruntime(run)) return {compare(kPairs, ferry, [&] { return *by_onnxruntime(run); })};
-  return {alone(kPairs, ferry)};
+  return {measure_alone(kPairs, ferry)};
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ std::vector<Figure> null_ops(const NullGraph& graph, int threads) {
   };
   against("oneTBB flow_graph", null_run_by_tbb(graph, threads));
   against("Taskflow", null_run_by_taskflow(graph, threads));
-  return {best ? *best : alone(kPairs, ferry)};
+  return {best ? *best : measure_alone(kPairs, ferry)};
 }
 
 }  // namespace

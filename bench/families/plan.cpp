@@ -78,7 +78,7 @@ std::vector<Figure> plan_case(int ops, Value (*build)(Graph&, const Value&)) {
   Signature signature;
   signature.feeds = {{graph->value_named("x"), 0, {16}}};
   signature.fetches = {graph->entry("run").fetches[0].value};
-  const double before = begin_peak();
+  const double before = reset_peak();
   begin = system_clock().now();
   {
     // The main figure is the time of all planning passes and of the verifier.

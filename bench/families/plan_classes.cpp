@@ -104,11 +104,11 @@ std::vector<Figure> planning(const ManyTasks& many, int tasks) {
   const auto program = [&](const std::string& command, const std::vector<std::string>& options) {
     std::vector<std::string> words = {this_program(), command, file, "--tasks", std::to_string(tasks)};
     words.insert(words.end(), options.begin(), options.end());
-    return alone(times, [&] { return run_program(words).seconds * 1e3; });
+    return measure_alone(times, [&] { return run_program(words).seconds * 1e3; });
   };
-  const Figure time = alone(times, [&] { return plan(planned, tasks) * 1e3; });
+  const Figure time = measure_alone(times, [&] { return plan(planned, tasks) * 1e3; });
   Figure memory;
-  const double before = begin_peak();
+  const double before = reset_peak();
   static_cast<void>(plan(planned, tasks));
   memory.ferry = (peak_bytes() - before) / (1 << 20);
   std::vector<Figure> figures = {time, named("peak", "MiB", memory),

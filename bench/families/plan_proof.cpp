@@ -73,7 +73,7 @@ std::vector<Figure> proof() {
     figures.push_back(figure);
   };
   const auto measured = [&](const std::string& part, const auto& work) {
-    const double before = begin_peak();
+    const double before = reset_peak();
     const TimePoint begin = system_clock().now();
     work();
     add(part, std::chrono::duration<double>(system_clock().now() - begin).count(), "");

@@ -21,7 +21,7 @@ std::vector<Figure> first_result() {
   save_graph(g, file);
   std::vector<double> milliseconds, mebibytes;
   for (int i = 0; i < kRuns; ++i) {
-    const Finished run = run_program({this_program(), "run", file, "--tasks", "1"});
+    const ProgramResult run = run_program({this_program(), "run", file, "--tasks", "1"});
     milliseconds.push_back(run.seconds * 1e3);
     mebibytes.push_back(run.resident_mib);
   }

@@ -56,7 +56,7 @@ std::vector<Figure> train(const Training& training, Setting setting) {
   training.save(graph, setting.processes);
   const auto ferry = [&] { return by_ferry(training, graph, stats, setting); };
   const std::optional<double> eager = by_pytorch(training, setting, "eager");
-  if (!eager) return {alone(training.pairs, ferry)};
+  if (!eager) return {measure_alone(training.pairs, ferry)};
   const std::string how = by_pytorch(training, setting, "compiled") > eager ? "compiled" : "eager";
   Figure figure = compare(training.pairs, ferry, [&] { return *by_pytorch(training, setting, how); });
   figure.peer = "PyTorch, " + how;

@@ -20,7 +20,7 @@ double status_bytes(const std::string& wanted) {
 
 }  // namespace
 
-double begin_peak() {
+double reset_peak() {
   malloc_trim(0);
   std::ofstream("/proc/self/clear_refs") << "5";
   return status_bytes("VmRSS:");

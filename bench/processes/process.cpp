@@ -63,7 +63,7 @@ std::string end_of(int status) {
 
 }  // namespace
 
-Finished run_program(const std::vector<std::string>& arguments, const std::vector<std::string>& settings) {
+ProgramResult run_program(const std::vector<std::string>& arguments, const std::vector<std::string>& settings) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) throw Error(Code::resource, "no pipe to " + arguments[0]);
   const TimePoint begin = system_clock().now();
@@ -76,7 +76,7 @@ Finished run_program(const std::vector<std::string>& arguments, const std::vecto
     throw;
   }
   close(ends[1]);
-  Finished finished;
+  ProgramResult finished;
   finished.output = all_of(ends[0]);
   close(ends[0]);
   int status = 0;

@@ -21,7 +21,7 @@ std::vector<Pair> pairs_of(const std::string& output) {
 
 }  // namespace
 
-std::vector<Pair> measured(const RankPair& wanted, std::vector<std::string> mpirun) {
+std::vector<Pair> measure_pairs(const RankPair& wanted, std::vector<std::string> mpirun) {
   for (const std::string& word : {beside_this_program("ferry-bench-tasks"), wanted.what, std::to_string(wanted.number),
                                   std::to_string(wanted.pairs)})
     mpirun.push_back(word);
@@ -38,7 +38,7 @@ Figure against_best(const RankPair& wanted, const std::vector<std::string>& mpir
   for (const Tuning& tuning : tunings) {
     std::vector<std::string> command = mpirun;
     command.insert(command.end(), tuning.options.begin(), tuning.options.end());
-    Figure figure = figure_of(measured(wanted, std::move(command)));
+    Figure figure = figure_of(measure_pairs(wanted, std::move(command)));
     figure.peer = "raw MPI, " + tuning.name;
     if (!best || *figure.peer_value < *best->peer_value) best = figure;
   }

@@ -23,7 +23,7 @@ struct Tuning {
 };
 
 /// Measures both sides. `mpirun` is the start of the command: mpirun, or a program that starts mpirun, with options.
-[[nodiscard]] std::vector<Pair> measured(const RankPair& wanted, std::vector<std::string> mpirun);
+[[nodiscard]] std::vector<Pair> measure_pairs(const RankPair& wanted, std::vector<std::string> mpirun);
 
 /// Runs one job for each tuning, and returns the figure of the job in which the peer was fastest.
 [[nodiscard]] Figure against_best(const RankPair& wanted, const std::vector<std::string>& mpirun,

@@ -53,7 +53,7 @@ struct Waited {
 
 /// `messages` sends kMessages messages back and forth, with a pause before each. On rank 0 it returns half of the
 /// microseconds of each round trip; on rank 1 it returns nothing.
-Waited measured(const std::function<std::vector<double>()>& messages) {
+Waited measure_side(const std::function<std::vector<double>()>& messages) {
   const Computing computing;
   MPI_Barrier(MPI_COMM_WORLD);
   TimePoint begin = system_clock().now();
@@ -123,8 +123,8 @@ Sides waiting(const Cluster& cluster, double Waited::*figure) {
   auto here = g.device("/task:0");
   job->targets = {assign(first, there + 1.0)};
   job->session = std::make_unique<Session>(g, cluster, SessionOptions{.plan = {.default_device = DeviceKind::cpu}});
-  return {[=] { return measured([&] { return by_ferry(*job); }).*figure; },
-          [=, rank = cluster.rank()] { return measured([&] { return by_mpi(rank); }).*figure; }};
+  return {[=] { return measure_side([&] { return by_ferry(*job); }).*figure; },
+          [=, rank = cluster.rank()] { return measure_side([&] { return by_mpi(rank); }).*figure; }};
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ class FlakyTransport final : public Transport {
     int left = 0;  // calls of done() and idle() until it is sent
   };
 
-  void operation();
+  void count_operation();
   void require_alive() const;
   bool happens(double share) { return std::uniform_real_distribution<>(0, 1)(random_) < share; }
   [[nodiscard]] bool waits_behind(const Route& route) const;
@@ -68,7 +68,7 @@ void FlakyTransport::require_alive() const {
   throw Error(Code::peer_lost, "flaky: task {} was killed", task());
 }
 
-void FlakyTransport::operation() {
+void FlakyTransport::count_operation() {
   if (operations_ == options_.kill_after) count_->killed = true;
   if (operations_ == options_.abort_after) {
     inner_->abort({task(), Code::numeric, "flaky: task " + std::to_string(task()) + " aborts as asked"});
@@ -83,7 +83,7 @@ bool FlakyTransport::waits_behind(const Route& route) const {
 
 Ticket FlakyTransport::send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) {
   const std::lock_guard lock(mutex_);
-  operation();
+  count_operation();
   const Route route(peer, channel);
   const Ticket ticket = ++last_;
   if (happens(options_.drop)) dead_.insert(route);
@@ -102,7 +102,7 @@ Ticket FlakyTransport::send(int peer, std::uint32_t channel, std::span<const std
 
 Ticket FlakyTransport::receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) {
   const std::lock_guard lock(mutex_);
-  operation();
+  count_operation();
   inner_tickets_[++last_] = inner_->receive(peer, channel, bytes);
   return last_;
 }

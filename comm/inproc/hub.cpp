@@ -48,14 +48,14 @@ void Hub::fail(const Failure& failure) {
   if (first) wake_all();  // in a process with many tasks, each task calls fail()
 }
 
-void Hub::settle(int task) {
+void Hub::wait_until_unused(int task) {
   // Finds the lanes one by one instead of copying the list, because this must work even after memory has run out.
   const auto lane_of = [&](std::size_t i) -> Lane* {
     const std::lock_guard lock(making_);  // a lane that is made later sees that the job has failed
     const auto found = lanes_of_.find(task);
     return found == lanes_of_.end() || i >= found->second.size() ? nullptr : found->second[i];
   };
-  for (std::size_t i = 0; Lane* const lane = lane_of(i); ++i) lane->settle();
+  for (std::size_t i = 0; Lane* const lane = lane_of(i); ++i) lane->wait_until_unused();
   while (copies(task).load(std::memory_order_acquire) != 0) std::this_thread::yield();
 }
 

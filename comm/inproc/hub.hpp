@@ -20,7 +20,7 @@ namespace ferry::inproc {
 /// Has the lanes between all tasks, and the control plane that the tasks of this process share. If some tasks are in
 /// other processes, a relay communicates with these processes: it takes transfers from the outbox, and texts from the
 /// control plane. Thread-safe.
-class Hub final : public Mailbox {
+class Hub final : public ControlSender {
  public:
   /// For a job of `tasks` tasks. `here` are the tasks of this process.
   Hub(int tasks, TaskRange here);
@@ -45,7 +45,7 @@ class Hub final : public Mailbox {
   /// Records the first failure, and wakes all tasks.
   void fail(const Failure& failure);
   /// After the job has failed: waits until no other thread touches the buffers of `task` any more.
-  void settle(int task);
+  void wait_until_unused(int task);
 
   /// Calls ControlPlane::start_exchange; wakes all tasks when all tasks of this process have come.
   [[nodiscard]] ControlPlane::TextExchange start_exchange(int task, std::string_view mine, const Deadline& deadline);
@@ -60,7 +60,7 @@ class Hub final : public Mailbox {
 
   // Does nothing: the tasks of a process share the control plane.
   void post(std::span<const int>, Word, std::string_view) override {}
-  [[nodiscard]] bool awaits(int task) const override { return is_here(task); }
+  [[nodiscard]] bool detects_absence(int task) const override { return is_here(task); }
 
   /// Makes the transport end of a task of this process.
   [[nodiscard]] static std::unique_ptr<Transport> end(std::shared_ptr<Hub> hub, int task);

@@ -61,13 +61,13 @@ InprocTransport::~InprocTransport() {
   if (!closed_ || waiting_ != 0) {
     hub_->fail({task(), Code::peer_lost, "the task ended before the job was done (without close)"});
   }
-  if (hub_->failed()) hub_->settle(task());
+  if (hub_->failed()) hub_->wait_until_unused(task());
 }
 
 /// Throws if the job has failed. When it throws, no other thread touches this task's buffers any more.
 void InprocTransport::check() {
   if (!hub_->failed()) return;
-  hub_->settle(task());
+  hub_->wait_until_unused(task());
   throw error_of(*hub_->failure());
 }
 

@@ -19,7 +19,7 @@ std::vector<Transfer*> Outbox::take() {
   return std::exchange(transfers_, {});
 }
 
-Lane::Meeting Lane::offer(std::uint32_t channel, const Offer& mine) {
+Lane::OfferResult Lane::offer(std::uint32_t channel, const Offer& mine) {
   const std::lock_guard lock(mutex_);
   if (ends_.failed.load()) return {.refused = true};
   if (ends_.outbox != nullptr) {

@@ -55,7 +55,7 @@ class Outbox {
 class Lane {
  public:
   /// The result of an offer.
-  struct Meeting {
+  struct OfferResult {
     bool refused = false;        ///< the job has failed: nothing was done
     Transfer* other = nullptr;   ///< the waiting other side, taken out of the queue and counted in its task's copies
     Transfer* posted = nullptr;  ///< no other side yet: the offer was queued
@@ -75,11 +75,11 @@ class Lane {
   [[nodiscard]] int from() const { return ends_.from; }
   [[nodiscard]] int to() const { return ends_.to; }
 
-  [[nodiscard]] Meeting offer(std::uint32_t channel, const Offer& mine);
+  [[nodiscard]] OfferResult offer(std::uint32_t channel, const Offer& mine);
   /// Makes a complete transfer free for reuse.
   void release(Transfer* transfer);
   /// After the job has failed: waits until no thread is in offer(). All later offers are refused.
-  void settle() { const std::lock_guard lock(mutex_); }
+  void wait_until_unused() { const std::lock_guard lock(mutex_); }
 
  private:
   /// Waiting sends or waiting receives, never both.

@@ -46,12 +46,12 @@ class Relay final : public HostRelay {
   [[nodiscard]] bool pump();
   void idle();
   bool start();
-  [[nodiscard]] Ticket started(const Transfer& transfer);
+  [[nodiscard]] Ticket start_transfer(const Transfer& transfer);
   [[nodiscard]] std::uint32_t channel_of(const Transfer& transfer) const;
   bool finish();
-  void let_go(Transfer& transfer, bool complete);
+  void release_buffer(Transfer& transfer, bool complete);
   bool exchange_texts();
-  void hear();
+  void check_for_failure();
   void fail(const Error& error);
   void withdraw();
 
@@ -64,7 +64,7 @@ class Relay final : public HostRelay {
   std::uint64_t exchanges_ = 0;
   /// The transfer that is being started or tested; an error concerns this transfer.
   const Transfer* current_ = nullptr;
-  bool told_ = false;  ///< the other processes have been informed of the failure
+  bool informed_ = false;  ///< the other processes have been informed of the failure
 };
 
 Relay::~Relay() {
@@ -111,7 +111,7 @@ bool Relay::pump() {
     bool any = start();
     any = finish() || any;
     any = exchange_texts() || any;
-    hear();
+    check_for_failure();
     return any;
   } catch (const Error& error) {
     fail(error);
@@ -132,13 +132,13 @@ bool Relay::start() {
   const bool any = !waiting_.empty();
   for (; !waiting_.empty(); waiting_.pop_front()) {
     current_ = waiting_.front();
-    active_.push_back({waiting_.front(), started(*waiting_.front())});
+    active_.push_back({waiting_.front(), start_transfer(*waiting_.front())});
   }
   current_ = nullptr;
   return any;
 }
 
-Ticket Relay::started(const Transfer& transfer) {
+Ticket Relay::start_transfer(const Transfer& transfer) {
   const inproc::Lane& lane = *transfer.lane;
   const std::uint32_t channel = channel_of(transfer);
   return hub_->is_here(lane.from())
@@ -171,7 +171,7 @@ bool Relay::finish() {
     Transfer& transfer = *active_[i].transfer;
     active_[i] = active_.back();
     active_.pop_back();
-    let_go(transfer, true);
+    release_buffer(transfer, true);
     any = true;
   }
   current_ = nullptr;
@@ -180,7 +180,7 @@ bool Relay::finish() {
 
 /// Reports that no other thread touches the transfer's buffer any more. If `complete`, the task may reuse the transfer
 /// at once, so the function reads its lane first.
-void Relay::let_go(Transfer& transfer, bool complete) {
+void Relay::release_buffer(Transfer& transfer, bool complete) {
   const int task = hub_->is_here(transfer.lane->from()) ? transfer.lane->from() : transfer.lane->to();
   if (complete) transfer.complete.store(true, std::memory_order_release);
   hub_->copies(task).fetch_sub(1, std::memory_order_release);
@@ -204,12 +204,13 @@ bool Relay::exchange_texts() {
       for (BlobReader reader(process); !reader.empty();) texts.emplace_back(reader.text());
     FERRY_ASSERT(static_cast<int>(texts.size()) == tasks(), "the processes have other numbers of tasks");
     hub_->with_control([&](ControlPlane& control) {
-      for (const int task : control.others()) control.heard(task, Word::text, texts[static_cast<std::size_t>(task)]);
+      for (const int task : control.others())
+        control.handle_word(task, Word::text, texts[static_cast<std::size_t>(task)]);
     });
   } catch (const AbsentError& error) {
     hub_->with_control([&](ControlPlane& control) {
       if (error.code() == Code::stalled) return control.set_absent(error.tasks());
-      for (const int task : error.tasks()) control.heard(task, Word::goodbye, {});
+      for (const int task : error.tasks()) control.handle_word(task, Word::goodbye, {});
     });
   }
   hub_->wake_all();
@@ -230,7 +231,7 @@ std::vector<std::string> Relay::exchange(std::string_view mine, const Deadline& 
 
 /// Looks for failures of other processes. A failure of task t is sent with the number `processes() + t`, so that it
 /// differs from a failure of a whole process, which the transport itself reports.
-void Relay::hear() {
+void Relay::check_for_failure() {
   const auto failure = between_->failure();
   if (!failure) return;
   const auto task_of = [this](int number) {
@@ -241,7 +242,7 @@ void Relay::hear() {
 
 void Relay::fail(const Error& error) {
   try {
-    hear();
+    check_for_failure();
   } catch (const Error&) {  // no more is known than `error`
   }
   std::string text = error.text();
@@ -256,7 +257,7 @@ void Relay::fail(const Error& error) {
 
 /// Informs the other processes of the failure, and gives up all transfers.
 void Relay::withdraw() {
-  if (!std::exchange(told_, true)) {
+  if (!std::exchange(informed_, true)) {
     Failure failure = *hub_->failure();
     failure.task += processes();
     if (failure.unreached_by >= 0) failure.unreached_by += processes();
@@ -268,10 +269,10 @@ void Relay::withdraw() {
     } catch (const Error&) {  // expected: the job has failed, so the transport withdraws its transfers and throws
     }
   }
-  for (const Active& active : active_) let_go(*active.transfer, false);
+  for (const Active& active : active_) release_buffer(*active.transfer, false);
   active_.clear();
   for (Transfer* transfer : hub_->outbox().take()) waiting_.push_back(transfer);
-  for (Transfer* transfer : waiting_) let_go(*transfer, false);
+  for (Transfer* transfer : waiting_) release_buffer(*transfer, false);
   waiting_.clear();
 }
 

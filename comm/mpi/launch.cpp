@@ -15,9 +15,9 @@ constexpr const char* kHowToLaunch = "start with mpirun or srun, or unset both, 
 constexpr Launcher kOfMpi[] = {Launcher::mpirun, Launcher::srun, Launcher::mpich};
 
 /// The variable in which the launcher sets `what`.
-const char* variable_of(Launcher launcher, LaunchVariable::Says what) {
+const char* variable_of(Launcher launcher, LaunchVariable::Meaning what) {
   const auto* const found = std::ranges::find_if(kLaunchVariables, [&](const LaunchVariable& variable) {
-    return variable.by == launcher && variable.says == what;
+    return variable.by == launcher && variable.meaning == what;
   });
   FERRY_ASSERT(found != std::end(kLaunchVariables), "each launcher says rank and size");
   return found->name.data();
@@ -49,15 +49,15 @@ MpiLaunch launch_by(const char* rank, const char* size) {
 
 std::optional<MpiLaunch> launch_now() {
   for (const Launcher launcher : kOfMpi) {
-    const char* const rank = variable_of(launcher, LaunchVariable::Says::rank);
-    const char* const size = variable_of(launcher, LaunchVariable::Says::size);
+    const char* const rank = variable_of(launcher, LaunchVariable::Meaning::rank);
+    const char* const size = variable_of(launcher, LaunchVariable::Meaning::size);
     // Shells in an allocation of SLURM also have a size. With other launchers, a size without a rank proves that the
     // rank is missing.
     const bool size_tells = launcher != Launcher::srun && std::getenv(size) != nullptr;
     if (std::getenv(rank) == nullptr && !size_tells) continue;
     // Open MPI sets PMIX_RANK in a program that calls MPI_Init and that no launcher has started.
     const bool by_itself = launcher == Launcher::srun && std::getenv(size) == nullptr &&
-                           std::getenv(variable_of(launcher, LaunchVariable::Says::number)) == nullptr;
+                           std::getenv(variable_of(launcher, LaunchVariable::Meaning::number)) == nullptr;
     if (by_itself) continue;
     return launch_by(rank, size);
   }
@@ -84,8 +84,8 @@ std::optional<MpiLaunch> numbered_launch() {
   if (std::getenv("SLURM_PTY_PORT") != nullptr) return std::nullopt;
   if (auto launch = mpi_launch()) return launch;
   // srun without --mpi=pmix or pmi2
-  const char* const rank = variable_of(Launcher::srun, LaunchVariable::Says::number);
-  const char* const size = variable_of(Launcher::srun, LaunchVariable::Says::size);
+  const char* const rank = variable_of(Launcher::srun, LaunchVariable::Meaning::number);
+  const char* const size = variable_of(Launcher::srun, LaunchVariable::Meaning::size);
   if (std::getenv(rank) == nullptr || std::getenv(size) == nullptr) return std::nullopt;
   return launch_by(rank, size);
 }

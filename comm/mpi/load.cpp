@@ -131,7 +131,7 @@ bool can_be_loaded(const std::string& file) {
 
 /// Opens `library` and its plug-in. Returns null and sets `why` if the library, or a plug-in of this version, cannot be
 /// opened.
-const MpiPlugin* opened(const Library& library, std::string& why) {
+const MpiPlugin* open_library(const Library& library, std::string& why) {
   void* handle = nullptr;
   if (!library.file.empty()) {
     // Open MPI 4 loads its components as libraries, which look for MPI's symbols in the global scope.
@@ -169,7 +169,7 @@ const OpenedMpi* open_mpi(std::vector<std::string>& tried) {
   const Choice choice = mpi::choose(surroundings());
   for (const Library& library : choice.libraries) {
     std::string why;
-    if (const MpiPlugin* const plugin = opened(library, why))
+    if (const MpiPlugin* const plugin = open_library(library, why))
       return mpi_here = new OpenedMpi{plugin, library, choice.reason};
     tried.push_back(std::move(why));
   }

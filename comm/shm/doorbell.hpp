@@ -9,9 +9,9 @@ namespace ferry::shm {
 
 /// A doorbell is in the segment of the task that sleeps. To wait for data that others write:
 ///
-///     bell.lie_down(fenced);
+///     bell.prepare_sleep(fenced);
 ///     if (!something_came()) bell.sleep(at_most);
-///     bell.get_up();
+///     bell.end_sleep();
 ///
 /// A task that writes such data calls ring() afterwards. There is one sleeper and any number of ringers. Zeroed memory
 /// is a valid new doorbell.
@@ -28,16 +28,16 @@ class alignas(64) Doorbell {
       std::atomic_thread_fence(std::memory_order_seq_cst);
     else
       std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (down_.load(std::memory_order_relaxed) != 0) wake();
+    if (sleeping_.load(std::memory_order_relaxed) != 0) wake();
   }
 
-  void lie_down(bool fenced) noexcept;
+  void prepare_sleep(bool fenced) noexcept;
   void sleep(std::chrono::microseconds at_most) noexcept;
-  void get_up() noexcept { down_.store(0, std::memory_order_relaxed); }
+  void end_sleep() noexcept { sleeping_.store(0, std::memory_order_relaxed); }
 
  private:
   void wake() noexcept;
-  std::atomic<std::uint32_t> down_;  // 1 while the task sleeps, or is about to
+  std::atomic<std::uint32_t> sleeping_;  // 1 while the task sleeps, or is about to
 };
 
 }  // namespace ferry::shm

@@ -20,7 +20,7 @@ struct Neighbour {
   Doorbell* doorbell = nullptr;
 };
 
-/// The result of meet() for a task.
+/// The result of find_neighbours() for a task.
 struct Host {
   std::shared_ptr<Segment> own;  ///< null if there are no neighbours
   std::shared_ptr<Store> store;  ///< allocates the memory of `own` behind doorbell and lanes
@@ -32,6 +32,6 @@ struct Host {
 
 /// Finds the neighbours; all tasks of the job call it together. `threads`: the number of this task's threads. Errors as
 /// shared_memory_transport().
-[[nodiscard]] Host meet(Transport& inner, int threads, const Deadline& deadline);
+[[nodiscard]] Host find_neighbours(Transport& inner, int threads, const Deadline& deadline);
 
 }  // namespace ferry::shm

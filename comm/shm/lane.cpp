@@ -156,7 +156,7 @@ bool Inbox::take_early(Channel& channel, std::uint32_t number, std::byte* target
 
 bool Inbox::take(std::uint32_t channel, std::byte* target, std::uint64_t bytes) {
   bool taken = early_ > 0 && take_early(channels_[channel], channel, target, bytes);
-  while (!taken && has_mail()) {
+  while (!taken && has_new_cell()) {
     const Cell& cell = lane_.cells[cells_ % ShmLane::kCells];
     taken = cell.channel == channel && static_cast<Cell::Kind>(cell.kind) == Cell::Kind::value;
     if (taken) {
@@ -209,12 +209,12 @@ bool Inbox::post_more() {
   return done > 0;
 }
 
-bool Inbox::drain() {
-  if (!has_mail()) return false;
+bool Inbox::handle_cells() {
+  if (!has_new_cell()) return false;
   do {
     open(lane_.cells[cells_ % ShmLane::kCells]);
     next_cell();
-  } while (has_mail());
+  } while (has_new_cell());
   return true;
 }
 

@@ -157,9 +157,9 @@ class Inbox {
   /// Reports that the next message of the channel comes over the other transport, so that the order is kept.
   void skip(std::uint32_t channel, std::uint64_t bytes);
   /// Handles all cells that have arrived. Returns whether there were any.
-  [[nodiscard]] bool drain();
+  [[nodiscard]] bool handle_cells();
   /// Whether a cell has arrived that is not handled yet.
-  [[nodiscard]] bool has_mail() const {
+  [[nodiscard]] bool has_new_cell() const {
     return lane_.cells[cells_ % ShmLane::kCells].number.load(std::memory_order_acquire) == cells_ + 1;
   }
   /// Writes posts for which there was no room before. Returns whether it has written any.

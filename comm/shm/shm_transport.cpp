@@ -86,7 +86,7 @@ class ShmTransport final : public Transport, public SharedMemory {
  private:
   Peer* near(int peer) const;
   void check();
-  void look_below();
+  void check_inner();
   Transfer* take();
   bool release(Transfer* transfer);
   bool give_up(Transfer& transfer);
@@ -105,8 +105,8 @@ class ShmTransport final : public Transport, public SharedMemory {
   std::vector<Transfer*> free_;
   std::vector<std::uint32_t> blocked_;  // for send_more(): the channels with a send that must wait
   std::uint32_t tests_ = 0;
-  int below_ = 0;       // transfers under way in the transport below
-  bool moved_ = false;  // a transfer has been completed since idle() returned
+  int inner_transfers_ = 0;  // transfers under way in the transport below
+  bool moved_ = false;       // a transfer has been completed since idle() returned
   bool failed_ = false;
   WireCount sent_;  // messages through shared memory, without messages of the transport below
 };
@@ -150,11 +150,11 @@ void ShmTransport::check() {
     throw Error(Code::usage,
                 "transport " + std::string(name()) + ": used from another thread than the one that made it")
         .hint("call run() on the thread that called connect()");
-  if (failed_) look_below();
+  if (failed_) check_inner();
 }
 
 /// Checks the transport below for failures and lost tasks. Throws if the job has failed.
-void ShmTransport::look_below() {
+void ShmTransport::check_inner() {
   const auto failure = inner_->failure();
   failed_ = failure.has_value();
   if (failure) throw error_of(*failure);
@@ -177,7 +177,7 @@ Ticket ShmTransport::send(int peer, std::uint32_t channel, std::span<const std::
   check();
   Peer* to = near(peer);
   if (to == nullptr) {
-    ++below_;
+    ++inner_transfers_;
     return inner_->send(peer, channel, bytes) | kInner;
   }
   if (to->lost) return kComplete;
@@ -231,7 +231,7 @@ ShmOutbox::Sent ShmTransport::start(Peer& peer, Transfer& transfer) {
     transfer.complete = true;
   }
   if (sent == ShmOutbox::Sent::elsewhere) {
-    ++below_;
+    ++inner_transfers_;
     transfer.below = true;
     transfer.inner = inner_->send(transfer.peer, transfer.channel, transfer.bytes);
   }
@@ -264,7 +264,7 @@ Ticket ShmTransport::receive(int peer, std::uint32_t channel, std::span<std::byt
       from->in.skip(channel, bytes.size());
       from->doorbell->ring(host_.fenced);
     }
-    ++below_;
+    ++inner_transfers_;
     return inner_->receive(peer, channel, bytes) | kInner;
   }
   if (from->lost) return kComplete;
@@ -288,7 +288,7 @@ bool ShmTransport::take(int peer, std::uint32_t channel, std::span<std::byte> by
     in.fetch_ahead();
     return moved_ = true;
   }
-  if (++tests_ % kControlEvery == 0) look_below();
+  if (++tests_ % kControlEvery == 0) check_inner();
   moved_ = progress() || moved_;
   return false;
 }
@@ -298,24 +298,24 @@ bool ShmTransport::done(Ticket ticket) {
   if ((ticket & kInner) != 0) {
     if (!near_.empty()) moved_ = progress() || moved_;
     if (!inner_->done(ticket & ~kInner)) return false;
-    --below_;
+    --inner_transfers_;
     return true;
   }
   auto* transfer = reinterpret_cast<Transfer*>(ticket);
   Peer& peer = *peers_[static_cast<std::size_t>(transfer->peer)];
   if (peer.lost) return give_up(*transfer);
   if (!transfer->sends) {
-    if (!transfer->receiving.complete) moved_ = peer.in.drain() || moved_;
+    if (!transfer->receiving.complete) moved_ = peer.in.handle_cells() || moved_;
     if (transfer->receiving.complete) return release(transfer);
   } else if (transfer->complete) {
     return release(transfer);
   }
-  if (++tests_ % kControlEvery == 0) look_below();
+  if (++tests_ % kControlEvery == 0) check_inner();
   moved_ = progress() || moved_;
   if (transfer->below && inner_->done(transfer->inner)) {
     transfer->complete = true;
     transfer->below = false;
-    --below_;
+    --inner_transfers_;
   }
   return (transfer->sends ? transfer->complete : transfer->receiving.complete) && release(transfer);
 }
@@ -324,7 +324,7 @@ bool ShmTransport::done(Ticket ticket) {
 bool ShmTransport::give_up(Transfer& transfer) {
   if (std::exchange(transfer.below, false)) {
     static_cast<void>(inner_->done(transfer.inner));
-    --below_;
+    --inner_transfers_;
   }
   return true;
 }
@@ -333,7 +333,7 @@ bool ShmTransport::give_up(Transfer& transfer) {
 bool ShmTransport::progress() {
   bool any = false;
   for (Peer* peer : near_) {
-    if (peer->in.drain()) any = true;
+    if (peer->in.handle_cells()) any = true;
     if (peer->in.has_unposted() && peer->in.post_more()) peer->doorbell->ring(host_.fenced);
     if (!peer->pending.empty() && send_more(*peer)) any = true;
   }
@@ -344,7 +344,7 @@ bool ShmTransport::progress() {
 /// until another task rings.
 void ShmTransport::idle(microseconds at_most) {
   check();
-  look_below();
+  check_inner();
   if (near_.empty()) return inner_->idle(at_most);
   if (std::exchange(moved_, false) || at_most <= microseconds(0)) return;
   const Deadline spinning(system_clock(), host_.crowded ? kShortSpin : kLongSpin);
@@ -352,11 +352,11 @@ void ShmTransport::idle(microseconds at_most) {
     if (progress()) return;
     spin_pause();
   }
-  if (below_ > 0) return inner_->idle(std::min(at_most, kLookBelowOften));
-  host_.doorbell->lie_down(host_.fenced);
+  if (inner_transfers_ > 0) return inner_->idle(std::min(at_most, kLookBelowOften));
+  host_.doorbell->prepare_sleep(host_.fenced);
   if (!progress()) host_.doorbell->sleep(std::min(at_most, kLookBelow));
-  host_.doorbell->get_up();
-  look_below();
+  host_.doorbell->end_sleep();
+  check_inner();
 }
 
 std::shared_ptr<std::byte> ShmTransport::memory(std::uint64_t bytes, std::string_view what) {
@@ -384,7 +384,7 @@ WireCount ShmTransport::sent() const {
 std::unique_ptr<Transport> shared_memory_transport(std::unique_ptr<Transport> inner, int threads,
                                                    std::chrono::milliseconds deadline) {
   try {
-    shm::Host host = shm::meet(*inner, threads, Deadline(system_clock(), deadline));
+    shm::Host host = shm::find_neighbours(*inner, threads, Deadline(system_clock(), deadline));
     if (host.neighbours.empty()) return inner;
     return std::make_unique<ShmTransport>(std::move(inner), std::move(host), threads);
   } catch (const Error& error) {

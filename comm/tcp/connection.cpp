@@ -48,7 +48,7 @@ void Connection::send_pieces(const FrameHead& head, std::span<const std::byte> b
 }
 
 /// Makes the next frame the current one. Returns false if there is none.
-bool Connection::next() {
+bool Connection::load_next_frame() {
   if (current_) return true;
   if (!frames_.empty()) {
     current_ = std::move(frames_.front());
@@ -70,7 +70,7 @@ bool Connection::next() {
 
 void Connection::flush() {
   std::size_t bytes = 0;
-  while (broken_ == 0 && bytes < kTurn && next() && write_some()) {
+  while (broken_ == 0 && bytes < kTurn && load_next_frame() && write_some()) {
     bytes += current_->bytes().size();
     if (has_body(current_->head.kind))
       count_ = {count_.messages + 1, count_.bytes + static_cast<std::int64_t>(current_->bytes().size())};
@@ -136,14 +136,14 @@ std::optional<int> Connection::read() {
     moved_ += got;
     body_got_ += in_place;
     if (in_place > 0 && body_left() == 0) end();
-    take(std::span(staging).first(got - in_place));
+    parse_bytes(std::span(staging).first(got - in_place));
     if (got < direct + staging.size()) return std::nullopt;
   }
   return std::nullopt;
 }
 
 /// Parses the bytes that were read into the staging memory.
-void Connection::take(std::span<const std::byte> bytes) {
+void Connection::parse_bytes(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     if (head_got_ < sizeof head_) {
       const std::size_t count = std::min(bytes.size(), sizeof head_ - head_got_);

@@ -77,9 +77,9 @@ class Connection {
     [[nodiscard]] bool complete() const { return sent == sizeof head + bytes().size(); }
   };
 
-  [[nodiscard]] bool next();
+  [[nodiscard]] bool load_next_frame();
   [[nodiscard]] bool write_some();
-  void take(std::span<const std::byte> bytes);
+  void parse_bytes(std::span<const std::byte> bytes);
   void begin();
   void end();
   [[nodiscard]] std::size_t body_left() const { return has_body(head_.kind) ? head_.bytes - body_got_ : 0; }

@@ -15,7 +15,7 @@ class FileNotice final : public Notice {
   FileNotice(std::string folder, std::string name) : folder_(std::move(folder)), name_(std::move(name)) {}
 
   [[nodiscard]] std::string where() const override { return formatted("file:{:.200}", path()); }
-  [[nodiscard]] Address here(const Deadline&) override { return net::only_address(net::host_addresses()); }
+  [[nodiscard]] Address here(const Deadline&) override { return net::choose_address(net::host_addresses()); }
 
   void put(const std::string& text, const Deadline&) override {
     try {

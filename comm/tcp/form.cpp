@@ -15,15 +15,15 @@
 namespace ferry::tcp {
 namespace {
 
-constexpr std::chrono::milliseconds kOnceMore{20};    // between attempts to connect
-constexpr std::chrono::milliseconds kSignalled{100};  // a signal to a job reaches all tasks within this time
-constexpr rlim_t kOtherDescriptors = 64;              // descriptors of this process besides its connections
+constexpr std::chrono::milliseconds kConnectPause{20};  // between attempts to connect
+constexpr std::chrono::milliseconds kSignalled{100};    // a signal to a job reaches all tasks within this time
+constexpr rlim_t kOtherDescriptors = 64;                // descriptors of this process besides its connections
 
 /// Raises the limit of descriptors if connections to all tasks need it.
 void make_room_for(int tasks) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  const rlim_t needed = static_cast<rlim_t>(tasks) + Guests::room_for(tasks) + kOtherDescriptors;
+  const rlim_t needed = static_cast<rlim_t>(tasks) + HandshakeAcceptor::capacity_for(tasks) + kOtherDescriptors;
   if (limit.rlim_cur >= needed) return;
   limit.rlim_cur = std::min(needed, limit.rlim_max);
   setrlimit(RLIMIT_NOFILE, &limit);
@@ -45,8 +45,8 @@ Error lost_while_forming(int task, const std::string& why) {
   return {Code::peer_lost, "tcp: task " + std::to_string(task) + " ended while the job was being formed: " + why};
 }
 
-Socket connection_to(int peer, const Address& address, const std::string& key, const TcpOptions& options,
-                     const Deadline& deadline) {
+Socket connect_to_peer(int peer, const Address& address, const std::string& key, const TcpOptions& options,
+                       const Deadline& deadline) {
   Hello hello;
   hello.purpose = Purpose::peer;
   hello.from = options.task;
@@ -54,7 +54,7 @@ Socket connection_to(int peer, const Address& address, const std::string& key, c
   hello.tasks = options.tasks;
   for (;;) {
     Socket socket;
-    const int error = net::connected(address, deadline, socket);
+    const int error = net::connect_to(address, deadline, socket);
     if (error == ETIMEDOUT || deadline.expired())
       throw Error(Code::stalled, "tcp: task " + std::to_string(peer) + " at " + address.str() +
                                      " cannot be reached before the deadline")
@@ -65,7 +65,7 @@ Socket connection_to(int peer, const Address& address, const std::string& key, c
     if (greeting == Greeting::well) return socket;
     if (greeting == Greeting::other_key || greeting == Greeting::other_program)
       throw lost_while_forming(peer, "another program answers at " + address.str());
-    system_clock().sleep(kOnceMore);  // many unknown connections can take all places
+    system_clock().sleep(kConnectPause);  // many unknown connections can take all places
   }
 }
 
@@ -81,7 +81,7 @@ void check_connections(const std::vector<Socket>& connections, std::vector<pollf
 
 void accept_others(const Socket& listener, const std::string& key, std::vector<Socket>& connections,
                    const TcpOptions& options, const Deadline& deadline) {
-  Guests guests(listener, key, Purpose::peer, options.task, options.tasks);
+  HandshakeAcceptor acceptor(listener, key, Purpose::peer, options.task, options.tasks);
   for (;;) {
     std::vector<int> absent;
     for (int task = options.task + 1; task < options.tasks; ++task)
@@ -93,19 +93,19 @@ void accept_others(const Socket& listener, const std::string& key, std::vector<S
                                      " did not connect to task " + std::to_string(options.task) +
                                      " before the deadline");
     std::vector<pollfd> waiting;
-    guests.add_to(waiting);
+    acceptor.add_to(waiting);
     const std::size_t first = waiting.size();
     for (const Socket& socket : connections)
       if (socket.open()) waiting.push_back({socket.get(), POLLRDHUP, 0});
-    const auto time =
-        std::chrono::ceil<std::chrono::milliseconds>(std::min<Duration>(deadline.remaining(), Guests::kTime));
+    const auto time = std::chrono::ceil<std::chrono::milliseconds>(
+        std::min<Duration>(deadline.remaining(), HandshakeAcceptor::kTime));
     poll(waiting.data(), waiting.size(), static_cast<int>(time.count()));
     check_connections(connections, waiting, first);
-    for (Guest& guest : guests.advance()) {
-      const int task = guest.hello.from;
-      if (task <= options.task || task >= options.tasks || guest.hello.tasks != options.tasks) continue;
+    for (AcceptedConnection& connection : acceptor.advance()) {
+      const int task = connection.hello.from;
+      if (task <= options.task || task >= options.tasks || connection.hello.tasks != options.tasks) continue;
       Socket& place = connections[static_cast<std::size_t>(task)];
-      if (!place.open()) place = std::move(guest.socket);
+      if (!place.open()) place = std::move(connection.socket);
     }
   }
 }
@@ -124,7 +124,7 @@ Address meeting_address(const TcpOptions& options, const Deadline& deadline) {
 /// only have got it first. Then this task should report the interrupt, not the lost task.
 void await_interrupt() {
   for (const Deadline soon(system_clock(), kSignalled); interrupt_requested() == 0 && !soon.expired();)
-    system_clock().sleep(kOnceMore);
+    system_clock().sleep(kConnectPause);
 }
 
 /// Joins a job with a rendezvous at an address that all tasks know. Task 0 runs its server.
@@ -144,13 +144,13 @@ Joined join_by_address(const TcpOptions& options, const Deadline& deadline) {
 /// job.
 TcpOptions with_secret(TcpOptions options, const Deadline& deadline) {
   if (options.rendezvous != kPmiPlace) return options;
-  const std::string made = told_by_task_0(options.task, hex_digest(new_nonce()), deadline);
+  const std::string made = broadcast_from_task_0(options.task, hex_digest(new_nonce()), deadline);
   if (options.secret.empty()) options.secret = made;
   return options;
 }
 
 /// Joins a job by the notice of task 0. When it returns, all tasks have come, so that nobody needs the notice any more.
-Joined joined_by_notice(const TcpOptions& options, const Deadline& deadline) {
+Joined join_or_announce(const TcpOptions& options, const Deadline& deadline) {
   const auto notice = notice_at(options.rendezvous, options.task);
   if (options.task != 0 || options.served) return join_by_notice(options, *notice, deadline);
   const Announcement announcement(options, *notice, deadline, [&](const MeetingPoint& point) {
@@ -164,7 +164,7 @@ Joined joined_by_notice(const TcpOptions& options, const Deadline& deadline) {
 
 }  // namespace
 
-std::shared_ptr<Job> formed(const TcpOptions& given) try {
+std::shared_ptr<Job> form_job(const TcpOptions& given) try {
   FERRY_ASSERT(given.task >= 0 && given.task < given.tasks, "task out of range");
   const Deadline deadline(system_clock(), given.deadline);
   const TcpOptions options = with_secret(given, deadline);
@@ -173,13 +173,13 @@ std::shared_ptr<Job> formed(const TcpOptions& given) try {
   if (options.tasks > 1) {
     make_room_for(options.tasks);
     const Joined joined =
-        options.rendezvous.empty() ? join_by_address(options, deadline) : joined_by_notice(options, deadline);
+        options.rendezvous.empty() ? join_by_address(options, deadline) : join_or_announce(options, deadline);
     const std::string here = joined.addresses[static_cast<std::size_t>(options.task)].host();
     tasks_here = static_cast<int>(std::ranges::count(joined.addresses, here, &Address::host));
     const std::string key = job_key(options.secret, joined.job);
     for (int peer = 0; peer < options.task; ++peer) {
       const auto at = static_cast<std::size_t>(peer);
-      connections[at] = connection_to(peer, joined.addresses[at], key, options, deadline);
+      connections[at] = connect_to_peer(peer, joined.addresses[at], key, options, deadline);
     }
     accept_others(joined.listener, key, connections, options, deadline);
     for (const Socket& socket : connections)

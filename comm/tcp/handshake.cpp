@@ -26,9 +26,9 @@ Sha256 acceptor_proof(std::string_view key, const Hello& hello, const Nonce& non
   return hmac_sha256(key, std::string("acceptor").append(bytes_of(hello)).append(bytes_of(nonce)));
 }
 
-Sha256 connector_proof(std::string_view key, const Hello& hello, const Nonce& nonce, const Particulars& particulars) {
+Sha256 connector_proof(std::string_view key, const Hello& hello, const Nonce& nonce, const TaskFacts& facts) {
   std::string all("connector");
-  all.append(bytes_of(hello)).append(bytes_of(nonce)).append(bytes_of(particulars));
+  all.append(bytes_of(hello)).append(bytes_of(nonce)).append(bytes_of(facts));
   return hmac_sha256(key, all);
 }
 
@@ -40,71 +40,71 @@ Nonce new_nonce() {
   return nonce;
 }
 
-Greeting greet(const Socket& socket, std::string_view key, const Hello& hello, const Particulars& particulars,
+Greeting greet(const Socket& socket, std::string_view key, const Hello& hello, const TaskFacts& facts,
                const Deadline& deadline) {
   const auto no_answer = [&] { return deadline.expired() ? Greeting::silent : Greeting::ended; };
-  if (!net::sent_all(socket, wire(bytes_of(hello)), deadline)) return no_answer();
+  if (!net::send_all(socket, wire(bytes_of(hello)), deadline)) return no_answer();
   Challenge challenge;
   const Challenge ours;
-  if (!net::received_all(socket, std::as_writable_bytes(std::span(&challenge, 1)), deadline)) return no_answer();
+  if (!net::receive_all(socket, std::as_writable_bytes(std::span(&challenge, 1)), deadline)) return no_answer();
   if (challenge.magic != ours.magic || challenge.version != ours.version) return Greeting::other_program;
   if (!same_proof(challenge.proof, acceptor_proof(key, hello, challenge.nonce))) return Greeting::other_key;
-  const Answer answer{particulars, connector_proof(key, hello, challenge.nonce, particulars)};
-  return net::sent_all(socket, wire(bytes_of(answer)), deadline) ? Greeting::well : no_answer();
+  const Answer answer{facts, connector_proof(key, hello, challenge.nonce, facts)};
+  return net::send_all(socket, wire(bytes_of(answer)), deadline) ? Greeting::well : no_answer();
 }
 
-void Guests::add_to(std::vector<pollfd>& waiting) const {
+void HandshakeAcceptor::add_to(std::vector<pollfd>& waiting) const {
   waiting.push_back({listener_.get(), POLLIN, 0});
-  for (const Half& half : halves_) waiting.push_back({half.socket.get(), POLLIN, 0});
+  for (const PendingHandshake& pending : pending_) waiting.push_back({pending.socket.get(), POLLIN, 0});
 }
 
-std::vector<Guest> Guests::advance() {
-  while (auto socket = net::accepted(listener_)) {
-    if (halves_.size() == most_) halves_.erase(halves_.begin());
-    halves_.push_back({*std::move(socket), Deadline(system_clock(), kTime), {}, 0, {}});
+std::vector<AcceptedConnection> HandshakeAcceptor::advance() {
+  while (auto socket = net::accept_connection(listener_)) {
+    if (pending_.size() == capacity_) pending_.erase(pending_.begin());
+    pending_.push_back({*std::move(socket), Deadline(system_clock(), kTime), {}, 0, {}});
   }
-  std::vector<Guest> complete;
-  std::erase_if(halves_, [&](Half& half) {
-    const Step step = advance(half);
+  std::vector<AcceptedConnection> complete;
+  std::erase_if(pending_, [&](PendingHandshake& pending) {
+    const Step step = advance(pending);
     if (step == Step::complete) {
-      Guest& guest = complete.emplace_back();
-      guest.socket = std::move(half.socket);
-      std::memcpy(&guest.hello, half.bytes.data(), sizeof guest.hello);
-      std::memcpy(&guest.particulars, half.bytes.data() + sizeof guest.hello, sizeof guest.particulars);
-      guest.particulars.who.back() = '\0';
+      AcceptedConnection& connection = complete.emplace_back();
+      connection.socket = std::move(pending.socket);
+      std::memcpy(&connection.hello, pending.bytes.data(), sizeof connection.hello);
+      std::memcpy(&connection.facts, pending.bytes.data() + sizeof connection.hello, sizeof connection.facts);
+      connection.facts.who.back() = '\0';
     }
-    met_strangers_ = met_strangers_ || (step == Step::drop && half.nonce);
-    return step != Step::more || half.deadline.expired();
+    saw_wrong_key_ = saw_wrong_key_ || (step == Step::drop && pending.nonce);
+    return step != Step::more || pending.deadline.expired();
   });
   return complete;
 }
 
 /// Continues a handshake. Reads no more than the handshake, because the bytes after it belong to the later user of the
 /// connection.
-Guests::Step Guests::advance(Half& half) const {
+HandshakeAcceptor::Step HandshakeAcceptor::advance(PendingHandshake& pending) const {
   for (;;) {
-    const std::size_t wanted = half.nonce ? half.bytes.size() : sizeof(Hello);
-    const ssize_t count = recv(half.socket.get(), half.bytes.data() + half.got, wanted - half.got, 0);
+    const std::size_t wanted = pending.nonce ? pending.bytes.size() : sizeof(Hello);
+    const ssize_t count = recv(pending.socket.get(), pending.bytes.data() + pending.got, wanted - pending.got, 0);
     if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return Step::more;
     if (count <= 0) return Step::drop;
-    half.got += static_cast<std::size_t>(count);
-    if (half.got < wanted) continue;
+    pending.got += static_cast<std::size_t>(count);
+    if (pending.got < wanted) continue;
     Hello hello;
-    std::memcpy(&hello, half.bytes.data(), sizeof hello);
-    if (half.nonce) {
+    std::memcpy(&hello, pending.bytes.data(), sizeof hello);
+    if (pending.nonce) {
       Answer answer;
-      std::memcpy(&answer, half.bytes.data() + sizeof hello, sizeof answer);
-      const Sha256 proof = connector_proof(key_, hello, *half.nonce, answer.particulars);
+      std::memcpy(&answer, pending.bytes.data() + sizeof hello, sizeof answer);
+      const Sha256 proof = connector_proof(key_, hello, *pending.nonce, answer.facts);
       return same_proof(answer.proof, proof) ? Step::complete : Step::drop;
     }
     const Hello right;
     if (hello.magic != right.magic || hello.purpose != purpose_ || hello.to != to_) return Step::drop;
-    half.nonce = new_nonce();
+    pending.nonce = new_nonce();
     Challenge challenge;
-    challenge.nonce = *half.nonce;
-    challenge.proof = acceptor_proof(key_, hello, *half.nonce);
+    challenge.nonce = *pending.nonce;
+    challenge.proof = acceptor_proof(key_, hello, *pending.nonce);
     const auto bytes = wire(bytes_of(challenge));  // a new connection has room for it; it also has the version
-    const ssize_t sent = send(half.socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    const ssize_t sent = send(pending.socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent != static_cast<ssize_t>(bytes.size()) || hello.version != right.version) return Step::drop;
   }
 }

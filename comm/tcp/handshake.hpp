@@ -46,51 +46,53 @@ struct Challenge {
   Sha256 proof{};
 };
 /// Facts about a task, for the rendezvous server. Its peers ignore them.
-struct Particulars {
+struct TaskFacts {
   Address listens;             ///< address at which other tasks reach the task
   std::uint32_t deadline = 0;  ///< milliseconds that the task waits for the others
   std::array<char, 64> who{};  ///< "host, process 17"; ends with a NUL
 };
 struct Answer {
-  Particulars particulars;
+  TaskFacts facts;
   Sha256 proof{};
 };
 
 /// The result of greeting an acceptor. `ended`: the acceptor closed the connection; `silent`: the deadline came first.
 enum class Greeting { well, ended, silent, other_key, other_program };
 /// Does the connector's part of the handshake.
-[[nodiscard]] Greeting greet(const Socket& socket, std::string_view key, const Hello& hello,
-                             const Particulars& particulars, const Deadline& deadline);
+[[nodiscard]] Greeting greet(const Socket& socket, std::string_view key, const Hello& hello, const TaskFacts& facts,
+                             const Deadline& deadline);
 
 /// A connector that has proved that it knows the key.
-struct Guest {
+struct AcceptedConnection {
   Socket socket;
   Hello hello;
-  Particulars particulars;
+  TaskFacts facts;
 };
 
 /// Does the acceptor's part for all connections to one listener. It drops connections that send a wrong handshake or
 /// take too long. It has room for all tasks and some unknown connections; if there is no room, it drops the oldest
 /// connection.
-class Guests {
+class HandshakeAcceptor {
  public:
   /// `tasks` is the number of tasks in the job; `to` is the acceptor's own task.
-  Guests(const Socket& listener, std::string key, Purpose purpose, int to, int tasks)
-      : listener_(listener), key_(std::move(key)), purpose_(purpose), to_(to), most_(room_for(tasks)) {}
+  HandshakeAcceptor(const Socket& listener, std::string key, Purpose purpose, int to, int tasks)
+      : listener_(listener), key_(std::move(key)), purpose_(purpose), to_(to), capacity_(capacity_for(tasks)) {}
 
   /// The number of connections that can be within their handshakes at a time.
-  [[nodiscard]] static std::size_t room_for(int tasks) { return static_cast<std::size_t>(tasks) + kStrangers; }
+  [[nodiscard]] static std::size_t capacity_for(int tasks) {
+    return static_cast<std::size_t>(tasks) + kUnknownConnections;
+  }
   static constexpr std::chrono::seconds kTime{10};
 
   /// Adds the sockets to wait for. Call advance() when one of them is ready, and after kTime.
   void add_to(std::vector<pollfd>& waiting) const;
   /// Accepts connections and continues all handshakes. Returns the connectors with a complete handshake.
-  [[nodiscard]] std::vector<Guest> advance();
+  [[nodiscard]] std::vector<AcceptedConnection> advance();
   /// Whether a connection was dropped that had begun a handshake, but did not prove that it knows the key.
-  [[nodiscard]] bool met_strangers() const { return met_strangers_; }
+  [[nodiscard]] bool saw_wrong_key() const { return saw_wrong_key_; }
 
  private:
-  struct Half {
+  struct PendingHandshake {
     Socket socket;
     Deadline deadline;
     std::array<std::byte, sizeof(Hello) + sizeof(Answer)> bytes;
@@ -98,17 +100,17 @@ class Guests {
     std::optional<Nonce> nonce;  ///< the nonce of the challenge that was sent
   };
   enum class Step { more, complete, drop };
-  [[nodiscard]] Step advance(Half& half) const;
+  [[nodiscard]] Step advance(PendingHandshake& pending) const;
 
-  static constexpr std::size_t kStrangers = 64;
+  static constexpr std::size_t kUnknownConnections = 64;
 
   const Socket& listener_;
   std::string key_;
   Purpose purpose_;
   int to_;
-  std::size_t most_;
-  std::vector<Half> halves_;
-  bool met_strangers_ = false;
+  std::size_t capacity_;
+  std::vector<PendingHandshake> pending_;
+  bool saw_wrong_key_ = false;
 };
 
 }  // namespace ferry::tcp

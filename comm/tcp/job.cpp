@@ -19,9 +19,9 @@ namespace {
 
 constexpr std::chrono::milliseconds kLook{1};  // between checks whether the other hosts have received all data
 /// The time to deliver data after a failure. It is limited because a lost task never receives its messages.
-constexpr std::chrono::milliseconds kTellTime{200};
+constexpr std::chrono::milliseconds kDeliverTime{200};
 
-bool system_has_all(const Connection& connection) {
+bool all_acknowledged(const Connection& connection) {
   int bytes = 0;
   return ioctl(connection.socket().get(), SIOCOUTQ, &bytes) != 0 || bytes == 0;
 }
@@ -34,7 +34,7 @@ Job::Job(int task, std::vector<net::Socket> connections, int tasks_here, std::ch
       deadline_(deadline),
       process_(getpid()),
       events_(epoll_create1(EPOLL_CLOEXEC)),
-      watches_room_(connections.size(), false),
+      watches_writable_(connections.size(), false),
       ends_(connections.size()),
       control_(*this, system_clock(), static_cast<int>(connections.size()), {task, 1}) {
   if (!events_.open()) throw net::system_error(Code::resource, "tcp: a descriptor", errno);
@@ -84,7 +84,7 @@ void Job::poll_peer(int task) {
   if (connection == nullptr || !connection->socket().open()) return;
   connection->flush();
   read(task);
-  watch_room(task);
+  watch_writable(task);
 }
 
 void Job::read(int task) {
@@ -125,18 +125,18 @@ void Job::drop_task(int task) {
   transfers_.complete_all(task);
 }
 
-void Job::heard(int from, Word word, std::string body) {
+void Job::handle_word(int from, Word word, std::string body) {
   transfers_.moved();
   if (word == Word::failure && control_.closed()) return;
-  control_.heard(from, word, std::move(body));
+  control_.handle_word(from, word, std::move(body));
 }
 
-void Job::watch_room(int task) {
+void Job::watch_writable(int task) {
   Connection* connection = peer(task).connection();
   if (connection == nullptr || !connection->socket().open()) return;
   const auto at = static_cast<std::size_t>(task);
-  if (connection->pending() == watches_room_[at]) return;
-  watches_room_[at] = connection->pending();
+  if (connection->pending() == watches_writable_[at]) return;
+  watches_writable_[at] = connection->pending();
   epoll_event event{};
   event.events = EPOLLIN | (connection->pending() ? EPOLLOUT : 0u);
   event.data.u32 = static_cast<std::uint32_t>(task);
@@ -146,8 +146,8 @@ void Job::watch_room(int task) {
 void Job::post(std::span<const int> tasks, Word word, std::string_view body) {
   for (const int task : tasks) {
     if (!peer(task).connection()->socket().open()) continue;
-    peer(task).say(word, std::string(body));
-    watch_room(task);
+    peer(task).send_control(word, std::string(body));
+    watch_writable(task);
   }
 }
 
@@ -156,21 +156,21 @@ void Job::fail(const Failure& failure) {
 }
 
 void Job::drop_messages() {
-  tell_until_ = Deadline(system_clock(), kTellTime);
-  transfers_.forget_all();
+  deliver_until_ = Deadline(system_clock(), kDeliverTime);
+  transfers_.free_all_numbers();
   transfers_.moved();
   for (const auto& peer : peers_) peer->forget_messages();
 }
 
 void Job::deliver() {
-  const Deadline deadline = control_.failure() ? tell_until_ : Deadline(system_clock(), deadline_);
+  const Deadline deadline = control_.failure() ? deliver_until_ : Deadline(system_clock(), deadline_);
   for (;;) {
     bool all = true;
     for (const auto& peer : peers_) {
       Connection* connection = peer->connection();
       if (connection == nullptr || !connection->socket().open()) continue;
       connection->flush();
-      all = all && !connection->pending() && system_has_all(*connection);
+      all = all && !connection->pending() && all_acknowledged(*connection);
     }
     if (all || deadline.expired()) return;
     poll();
@@ -203,7 +203,7 @@ std::uint64_t Job::moved() const {
 std::vector<LinkCount> Job::links() const {
   std::vector<LinkCount> all;
   for (std::size_t task = 0; task < peers_.size(); ++task) {
-    if (!ends_[task].leave_host || !peers_[task]->connection()->socket().open()) continue;
+    if (!ends_[task].between_hosts || !peers_[task]->connection()->socket().open()) continue;
     const auto count = link_count(peers_[task]->connection()->socket(), static_cast<int>(task));
     if (!count) continue;
     all.push_back(*count);

@@ -19,11 +19,11 @@ namespace ferry::tcp {
 /// The ends of a connection.
 struct Ends {
   net::Address here, there;
-  bool leave_host = false;  ///< they have different addresses: two hosts, or two networks of one host
+  bool between_hosts = false;  ///< they have different addresses: two hosts, or two networks of one host
 };
 
 /// Only the thread that made it may use it.
-class Job final : public PeerUser, public Mailbox {
+class Job final : public PeerUser, public ControlSender {
  public:
   /// `connections`: one to each task, in task order; the entry of this task is closed. `tasks_here`: the number of the
   /// job's tasks on this host.
@@ -47,16 +47,16 @@ class Job final : public PeerUser, public Mailbox {
   /// The same for the connection to one task, without waiting.
   void poll_peer(int task);
   /// Call it after giving data to a peer to send: the next poll() also waits for room for the rest.
-  void watch_room(int task);
+  void watch_writable(int task);
 
   [[nodiscard]] ControlPlane& control() { return control_; }
   /// Calls ControlPlane::fail(), unless this task is done with the job.
   void fail(const Failure& failure);
-  void heard(int from, Word word, std::string body) override;
+  void handle_word(int from, Word word, std::string body) override;
   void post(std::span<const int> tasks, Word word, std::string_view body) override;
   void drop_messages() override;
   void drop_task(int task) override;
-  [[nodiscard]] bool passes_failures_on() const override { return true; }
+  [[nodiscard]] bool forwards_failures() const override { return true; }
 
   /// Whether the task has left in order and its connection has ended, so that no message to or from it can complete.
   /// Returns false for a spared task: the other tasks decide whether it is lost, and then its messages are completed.
@@ -87,15 +87,15 @@ class Job final : public PeerUser, public Mailbox {
   pid_t process_;
   Transfers transfers_;
   std::vector<std::unique_ptr<Peer>> peers_;
-  net::Socket events_;              // epoll
-  std::vector<bool> watches_room_;  // by task
-  std::vector<Ends> ends_;          // by task
+  net::Socket events_;                  // epoll
+  std::vector<bool> watches_writable_;  // by task
+  std::vector<Ends> ends_;              // by task
   ControlPlane control_;
-  Deadline tell_until_ = Deadline::never(system_clock());  // after a failure: the end of deliver()
+  Deadline deliver_until_ = Deadline::never(system_clock());  // after a failure: the end of deliver()
   std::uint32_t generation_ = 0;
 };
 
 /// Joins a job: meets all tasks at the rendezvous and connects to each. Errors as tcp_transport().
-[[nodiscard]] std::shared_ptr<Job> formed(const TcpOptions& options);
+[[nodiscard]] std::shared_ptr<Job> form_job(const TcpOptions& options);
 
 }  // namespace ferry::tcp

@@ -20,7 +20,7 @@ constexpr std::chrono::seconds kGrace{5};        // additional time for the serv
 constexpr std::uint64_t kLongestRefusal = 1 << 16;
 constexpr std::chrono::milliseconds kLookAgain{100};    // between two reads of a notice
 constexpr std::chrono::milliseconds kLookUpAgain{500};  // between two attempts to resolve a host's name
-constexpr std::chrono::seconds kOneTry{2};              // time for an address that may be outdated
+constexpr std::chrono::seconds kAttemptTime{2};         // time for an address that may be outdated
 constexpr const char* kNewSecret =
     "export FERRY_SECRET=$(od -An -tx8 -N16 /dev/urandom | tr -d ' '), once, and give it to all tasks";
 
@@ -64,15 +64,15 @@ Error explain_unreached(Error error, const TcpOptions& options, const Address& a
 }
 
 /// Connects to the rendezvous. Tries again until somebody listens, because task 0 may start later than others.
-Socket reached(const TcpOptions& options, const Deadline& deadline) {
+Socket connect_to_rendezvous(const TcpOptions& options, const Deadline& deadline) {
   for (;;) {
     const std::vector<Address> addresses = meeting_addresses(options, deadline);
     int first_error = 0;
     for (const Address& address : addresses) {
       Socket socket;
       // The name may have moved to another host; then nobody answers at the old address.
-      const Deadline soon(system_clock(), std::min<Duration>(deadline.remaining(), kOneTry));
-      const int error = net::connected(address, soon, socket);
+      const Deadline soon(system_clock(), std::min<Duration>(deadline.remaining(), kAttemptTime));
+      const int error = net::connect_to(address, soon, socket);
       if (error == 0) return socket;
       if (first_error == 0) first_error = error;
     }
@@ -86,15 +86,15 @@ Socket reached(const TcpOptions& options, const Deadline& deadline) {
 
 /// Makes the socket to which other tasks connect. It listens on the interface that reaches the rendezvous, unless
 /// `options` has another interface.
-Socket listening_like(const Socket& server, const TcpOptions& options) {
+Socket listen_for_tasks(const Socket& server, const TcpOptions& options) {
   Address here = options.interface.empty() ? net::local_address(server) : net::interface_address(options.interface);
   here.set_port(0);
   require_secret(here, options.secret);
-  return net::listening(here, "task " + std::to_string(options.task));
+  return net::listen_at(here, "task " + std::to_string(options.task));
 }
 
-Particulars particulars_of(const Socket& listener, const Deadline& deadline) {
-  Particulars mine;
+TaskFacts make_task_facts(const Socket& listener, const Deadline& deadline) {
+  TaskFacts mine;
   mine.listens = net::local_address(listener);
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline.remaining()).count();
   mine.deadline = static_cast<std::uint32_t>(std::clamp<std::int64_t>(left, 1, UINT32_MAX));
@@ -104,22 +104,23 @@ Particulars particulars_of(const Socket& listener, const Deadline& deadline) {
 }
 
 /// Returns `hint`, which is about MASTER_PORT, if the user has set MASTER_PORT; else "".
-std::string by_port(const TcpOptions& options, const char* hint) {
+std::string master_port_hint(const TcpOptions& options, const char* hint) {
   return options.served || !options.rendezvous.empty() ? "" : hint;
 }
 
-[[noreturn]] void refuse(Greeting greeting, const TcpOptions& options) {
+[[noreturn]] void throw_refusal(Greeting greeting, const TcpOptions& options) {
   if (greeting == Greeting::other_key)
     throw Error(Code::usage, where(options) + ": it has another secret than this task")
         .hint("set FERRY_SECRET to the same text for all tasks of a job" +
-              by_port(options, ", and MASTER_PORT to another port for each job"));
+              master_port_hint(options, ", and MASTER_PORT to another port for each job"));
   if (greeting == Greeting::other_program)
     throw Error(Code::usage, where(options) + ": what answers there is no ferry, or another version")
         .hint("start the same build on all hosts" +
-              by_port(options, ", and set MASTER_PORT to a port that nothing else uses"));
+              master_port_hint(options, ", and set MASTER_PORT to a port that nothing else uses"));
   if (greeting == Greeting::silent)
     throw Error(Code::stalled, where(options) + ": what listens there does not answer")
-        .hint("see whether task 0 runs" + by_port(options, ", and whether MASTER_PORT belongs to another program"));
+        .hint("see whether task 0 runs" +
+              master_port_hint(options, ", and whether MASTER_PORT belongs to another program"));
   throw Error(Code::peer_lost, where(options) + ": the connection ended before the job was formed")
       .hint("see what task 0, or ferry launch, says");
 }
@@ -127,13 +128,15 @@ std::string by_port(const TcpOptions& options, const char* hint) {
 Joined read_reply(const Socket& server, const TcpOptions& options) {
   const Deadline deadline(system_clock(), options.deadline + kGrace);
   ReplyHead head;
-  if (!net::received_all(server, std::as_writable_bytes(std::span(&head, 1)), deadline))
-    refuse(Greeting::ended, options);
+  if (!net::receive_all(server, std::as_writable_bytes(std::span(&head, 1)), deadline))
+    throw_refusal(Greeting::ended, options);
   const auto tasks = static_cast<std::size_t>(options.tasks);
   const std::uint64_t right = sizeof(Nonce) + tasks * sizeof(Address);
-  if (head.code == 0 ? head.bytes != right : head.bytes > kLongestRefusal) refuse(Greeting::other_program, options);
+  if (head.code == 0 ? head.bytes != right : head.bytes > kLongestRefusal)
+    throw_refusal(Greeting::other_program, options);
   std::string body(head.bytes, '\0');
-  if (!net::received_all(server, std::as_writable_bytes(std::span(body)), deadline)) refuse(Greeting::ended, options);
+  if (!net::receive_all(server, std::as_writable_bytes(std::span(body)), deadline))
+    throw_refusal(Greeting::ended, options);
   if (head.code != 0) throw Error(static_cast<Code>(head.code), body);
   Joined joined;
   joined.addresses.resize(tasks);
@@ -165,13 +168,13 @@ std::optional<Error> greet_at(const MeetingPoint& point, const TcpOptions& optio
   if (lacks_secret(point.address, options.secret))
     return wrong(" can be reached from other machines, and this task has no secret").hint(kNewSecret);
   // Independent of `deadline`, so that the last try has the full time too.
-  const Deadline soon(system_clock(), kOneTry);
-  if (const int error = net::connected(point.address, soon, server); error != 0)
+  const Deadline soon(system_clock(), kAttemptTime);
+  if (const int error = net::connect_to(point.address, soon, server); error != 0)
     return net::system_error(Code::stalled, wrong(", where nobody listens").text(), error)
         .hint("see whether task 0 runs; its --interface says by which network it is reached");
-  listener = listening_like(server, options);
+  listener = listen_for_tasks(server, options);
   const Greeting greeting = greet(server, rendezvous_key(options.secret, point.job), hello_of(options),
-                                  particulars_of(listener, deadline), soon);
+                                  make_task_facts(listener, deadline), soon);
   if (greeting == Greeting::well) return std::nullopt;
   if (greeting == Greeting::other_key)
     return wrong(", where another job answers, or one with another secret")
@@ -198,7 +201,7 @@ std::optional<Joined> join_at(const MeetingPoint& point, const TcpOptions& optio
 std::vector<Address> known_addresses(const TcpOptions& options, const Deadline& deadline) {
   for (bool warned = false;; warned = true) {
     try {
-      return net::resolved(options.address, options.port, where(options));
+      return net::resolve(options.address, options.port, where(options));
     } catch (const Error&) {
       if (deadline.expired()) throw;
     }
@@ -230,15 +233,15 @@ Joined join(const TcpOptions& options, const std::string& job, const Deadline& d
   const std::string key = rendezvous_key(options.secret, job);
   Socket listener;
   for (;;) {
-    const Socket server = reached(options, deadline);
-    if (!listener.open()) listener = listening_like(server, options);
-    const Greeting greeting = greet(server, key, hello_of(options), particulars_of(listener, deadline), deadline);
+    const Socket server = connect_to_rendezvous(options, deadline);
+    if (!listener.open()) listener = listen_for_tasks(server, options);
+    const Greeting greeting = greet(server, key, hello_of(options), make_task_facts(listener, deadline), deadline);
     if (greeting == Greeting::well) {
       Joined joined = read_reply(server, options);
       joined.listener = std::move(listener);
       return joined;
     }
-    if (greeting != Greeting::ended || deadline.expired()) refuse(greeting, options);
+    if (greeting != Greeting::ended || deadline.expired()) throw_refusal(greeting, options);
     check_interrupt();
     system_clock().sleep(kAgain);  // a crowd of strangers can take all places
   }

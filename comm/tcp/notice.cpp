@@ -10,7 +10,7 @@
 namespace ferry::tcp {
 namespace {
 
-constexpr std::chrono::seconds kToTakeAway{2};
+constexpr std::chrono::seconds kRemoveTime{2};
 constexpr std::string_view kFile = "file:", kRedis = "redis://";
 
 }  // namespace
@@ -30,7 +30,7 @@ std::string MeetingPoint::str() const {
 MeetingPoint meeting_point(const Notice& notice, const std::string& text) {
   const std::vector<std::string_view> words = split(text, ' ');
   if (words.size() == 4)
-    if (const auto address = net::parsed_address(std::string(words[2])); address && address->port() > 0)
+    if (const auto address = net::parse_address(std::string(words[2])); address && address->port() > 0)
       if (MeetingPoint point{*address, std::string(words[3])}; !point.job.empty() && point.str() == text) return point;
   throw Error(Code::usage, "rendezvous by {}: what is there is no notice of ferry's: {:?}", as_is(notice.where()),
               text.substr(0, kLongestNotice))
@@ -50,7 +50,7 @@ Announcement::Announcement(const TcpOptions& options, Notice& notice, const Dead
 
 Announcement::~Announcement() {
   try {
-    notice_.remove(point_.str(), Deadline(system_clock(), kToTakeAway));
+    notice_.remove(point_.str(), Deadline(system_clock(), kRemoveTime));
   } catch (const std::exception&) {  // a notice that stays there does no harm
   }
 }

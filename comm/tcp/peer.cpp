@@ -26,7 +26,7 @@ std::uint32_t Transfers::open(int peer, std::uint32_t channel, bool receives, st
   return number;
 }
 
-void Transfers::give_back(std::uint32_t number) {
+void Transfers::free_number(std::uint32_t number) {
   all_[number].open = false;
   free_.push_back(number);
 }
@@ -45,9 +45,9 @@ TcpMessage* Transfers::find(std::uint64_t number) {
   return number < all_.size() && all_[number].open ? &all_[number] : nullptr;
 }
 
-void Transfers::forget_all() {
+void Transfers::free_all_numbers() {
   for (std::uint32_t number = 0; number < all_.size(); ++number)
-    if (all_[number].open) give_back(number);
+    if (all_[number].open) free_number(number);
 }
 
 void Transfers::complete_all(int peer) {
@@ -65,13 +65,13 @@ FrameHead Peer::head(Kind kind, std::uint32_t channel, std::uint64_t number, std
   return {.kind = kind, .generation = generation_, .channel = channel, .number = number, .bytes = bytes};
 }
 
-void Peer::tell(Kind kind, std::uint32_t channel, std::uint64_t number, std::uint64_t bytes) {
+void Peer::send_frame(Kind kind, std::uint32_t channel, std::uint64_t number, std::uint64_t bytes) {
   connection_->send(head(kind, channel, number, bytes), {}, Connection::kNobody);
 }
 
-void Peer::say(Word word, std::string body) {
+void Peer::send_control(Word word, std::string body) {
   const std::uint64_t bytes = body.size();
-  connection_->send_word(head(kind_of(word), 0, words_said_++, bytes), std::move(body));
+  connection_->send_word(head(kind_of(word), 0, words_sent_++, bytes), std::move(body));
 }
 
 std::uint32_t Peer::send(std::uint32_t channel, std::span<const std::byte> bytes) {
@@ -83,9 +83,9 @@ std::uint32_t Peer::send(std::uint32_t channel, std::span<const std::byte> bytes
     const std::uint64_t wanted = grant->bytes;
     at.grants.erase(grant);
     send_now(channel, sending, wanted);
-  } else if (bytes.size() <= kEager && room_taken_ + bytes.size() + kCost <= kRoom) {
+  } else if (bytes.size() <= kEager && credit_used_ + bytes.size() + kCost <= kRoom) {
     if (connection_) {
-      room_taken_ += bytes.size() + kCost;
+      credit_used_ += bytes.size() + kCost;
       connection_->send(head(Kind::eager, channel, number, bytes.size()), bytes, sending.transfer);
     } else {
       const FrameHead frame = head(Kind::eager, channel, number, bytes.size());
@@ -97,7 +97,7 @@ std::uint32_t Peer::send(std::uint32_t channel, std::span<const std::byte> bytes
   } else {
     at.waiting.push_back(sending);
     if (connection_)
-      tell(Kind::want, channel, number, bytes.size());
+      send_frame(Kind::want, channel, number, bytes.size());
     else
       wanted(head(Kind::want, channel, number, bytes.size()));
   }
@@ -129,7 +129,7 @@ std::uint32_t Peer::receive(std::uint32_t channel, std::span<std::byte> bytes) {
       transfers_.complete(transfer);
     }
     at.early.erase(early);
-    give_room_back(size);
+    return_credit(size);
     return transfer;
   }
   Receiving& receiving = at.posted.emplace_back(Receiving{number, bytes, transfer});
@@ -151,20 +151,20 @@ void Peer::grant(std::uint32_t channel, Receiving& receiving) {
   receiving.granted = true;
   const std::uint64_t number = receiving.number, bytes = receiving.bytes.size();
   if (connection_)
-    tell(Kind::grant, channel, number, bytes);
+    send_frame(Kind::grant, channel, number, bytes);
   else
     granted(head(Kind::grant, channel, number, bytes));
 }
 
 /// Returns `bytes` of buffer space to the sender. Peer returns space in large pieces, to save one control message for
 /// each message.
-void Peer::give_room_back(std::size_t bytes) {
+void Peer::return_credit(std::size_t bytes) {
   if (!connection_) return;
-  to_give_back_ += bytes + kCost;
-  if (to_give_back_ < kRoom / 4) return;
-  const std::uint64_t given = std::exchange(to_give_back_, 0);
-  room_given_ -= given;
-  if (!failed_) tell(Kind::credit, 0, 0, given);
+  credit_to_return_ += bytes + kCost;
+  if (credit_to_return_ < kRoom / 4) return;
+  const std::uint64_t given = std::exchange(credit_to_return_, 0);
+  credit_granted_ -= given;
+  if (!failed_) send_frame(Kind::credit, 0, 0, given);
 }
 
 void Peer::forget_messages() {
@@ -179,7 +179,7 @@ void Peer::forget_messages() {
 void Peer::begin(std::uint32_t generation) {
   generation_ = generation;
   failed_ = false;
-  room_taken_ = 0;
+  credit_used_ = 0;
   for (auto& [number, channel] : channels_) channel.next_send = channel.next_receive = 0;
   if (!connection_) {
     their_generation_ = generation;
@@ -187,34 +187,35 @@ void Peer::begin(std::uint32_t generation) {
   }
 }
 
-void Peer::refuse(const std::string& why) const {
+void Peer::throw_damaged(const std::string& why) const {
   throw Error(Code::peer_lost, "tcp: what arrives from task " + std::to_string(task_) + " is damaged: " + why)
       .hint("run the same build of ferry on all tasks; see whether the network or a memory is faulty");
 }
 
 void Peer::check(const FrameHead& frame) const {
-  if (frame.mark != FrameHead::kMark) refuse("a frame without ferry's mark");
+  if (frame.mark != FrameHead::kMark) throw_damaged("a frame without ferry's mark");
   if (frame.kind < Kind::eager || frame.kind > Kind::lost)
-    refuse("a frame of the unknown kind " + std::to_string(static_cast<std::uint32_t>(frame.kind)));
+    throw_damaged("a frame of the unknown kind " + std::to_string(static_cast<std::uint32_t>(frame.kind)));
   const std::uint32_t generation = their_generation_ + (frame.kind == Kind::renewed ? 1 : 0);
   if (frame.generation != generation)
-    refuse("a frame of generation " + std::to_string(frame.generation) + ", not " + std::to_string(generation));
-  if (frame.kind >= Kind::text && frame.number != words_heard_)
-    refuse("word " + std::to_string(frame.number) + ", not " + std::to_string(words_heard_));
+    throw_damaged("a frame of generation " + std::to_string(frame.generation) + ", not " + std::to_string(generation));
+  if (frame.kind >= Kind::text && frame.number != words_received_)
+    throw_damaged("word " + std::to_string(frame.number) + ", not " + std::to_string(words_received_));
   const std::uint64_t most = frame.kind == Kind::eager ? kEager : frame.kind == Kind::data ? kPiece : kLongestWord;
   if (has_body(frame.kind) && frame.bytes > most)
-    refuse("a frame of " + std::to_string(frame.bytes) + " bytes, where " + std::to_string(most) + " are the most");
+    throw_damaged("a frame of " + std::to_string(frame.bytes) + " bytes, where " + std::to_string(most) +
+                  " are the most");
 }
 
 /// True if the frame belongs to a failed job; its messages are not needed any more.
-bool Peer::forgotten(const FrameHead& frame) const {
+bool Peer::is_obsolete(const FrameHead& frame) const {
   return frame.generation < generation_ || (failed_ && frame.generation == generation_);
 }
 
 std::byte* Peer::begins(const FrameHead& frame) {
   check(frame);
   if (frame.kind >= Kind::text) {
-    ++words_heard_;
+    ++words_received_;
     return nullptr;
   }
   if (frame.kind == Kind::eager) return eager_begins(frame);
@@ -233,33 +234,34 @@ void Peer::ended(const FrameHead& frame, std::string word) {
     case Kind::grant:
       return granted(frame);
     case Kind::credit:
-      if (forgotten(frame)) return;
-      if (frame.bytes > room_taken_) refuse("room for more bytes than were sent");
-      room_taken_ -= frame.bytes;
+      if (is_obsolete(frame)) return;
+      if (frame.bytes > credit_used_) throw_damaged("room for more bytes than were sent");
+      credit_used_ -= frame.bytes;
       return;
     case Kind::text:
     case Kind::goodbye:
-      return user_.heard(task_, word_of(frame.kind), std::move(word));
+      return user_.handle_word(task_, word_of(frame.kind), std::move(word));
     case Kind::failure:
     case Kind::lost:
-      if (frame.generation == generation_) user_.heard(task_, word_of(frame.kind), std::move(word));
+      if (frame.generation == generation_) user_.handle_word(task_, word_of(frame.kind), std::move(word));
       return;
     case Kind::renewed:
-      return heard_renewed(frame, std::move(word));
+      return handle_renewed(frame, std::move(word));
   }
 }
 
 std::byte* Peer::eager_begins(const FrameHead& frame) {
-  if (forgotten(frame)) return nullptr;
+  if (is_obsolete(frame)) return nullptr;
   Channel& at = channels_[frame.channel];
   const auto receiving = entry(at.posted, frame.number);
   const bool ours = frame.generation == generation_;
   if (receiving == at.posted.end() &&
       (entry(at.early, frame.number) != at.early.end() || (ours && frame.number < at.next_receive)))
-    refuse("message " + std::to_string(frame.number) + " of channel " + std::to_string(frame.channel) + " once more");
+    throw_damaged("message " + std::to_string(frame.number) + " of channel " + std::to_string(frame.channel) +
+                  " once more");
   if (connection_) {
-    room_given_ += frame.bytes + kCost;
-    if (room_given_ > kRoom) refuse("more messages than there is room for");
+    credit_granted_ += frame.bytes + kCost;
+    if (credit_granted_ > kRoom) throw_damaged("more messages than there is room for");
   }
   if (receiving == at.posted.end()) {
     at.early.push_back({frame.number, std::vector<std::byte>(frame.bytes)});
@@ -271,7 +273,7 @@ std::byte* Peer::eager_begins(const FrameHead& frame) {
 }
 
 void Peer::eager_ended(const FrameHead& frame) {
-  if (forgotten(frame)) return;
+  if (is_obsolete(frame)) return;
   Channel& at = channels_[frame.channel];
   if (const auto early = entry(at.early, frame.number); early != at.early.end()) {
     early->whole = true;
@@ -286,27 +288,27 @@ void Peer::eager_ended(const FrameHead& frame) {
     }
     at.posted.erase(receiving);
     at.early.erase(early);
-    return give_room_back(frame.bytes);
+    return return_credit(frame.bytes);
   }
   const auto receiving = entry(at.posted, frame.number);
   if (receiving == at.posted.end()) return;
   if (receiving->bytes.size() == frame.bytes) transfers_.complete(receiving->transfer);
   at.posted.erase(receiving);
-  give_room_back(frame.bytes);
+  return_credit(frame.bytes);
 }
 
 std::byte* Peer::data_begins(const FrameHead& frame) {
-  if (forgotten(frame)) return nullptr;
+  if (is_obsolete(frame)) return nullptr;
   Channel& at = channels_[frame.channel];
   const auto receiving = entry(at.posted, frame.number);
   if (receiving == at.posted.end() || !receiving->granted || frame.bytes > receiving->bytes.size() - receiving->got)
-    refuse(std::to_string(frame.bytes) + " bytes for message " + std::to_string(frame.number) + " of channel " +
-           std::to_string(frame.channel) + " that nobody waits for");
+    throw_damaged(std::to_string(frame.bytes) + " bytes for message " + std::to_string(frame.number) + " of channel " +
+                  std::to_string(frame.channel) + " that nobody waits for");
   return receiving->bytes.data() + receiving->got;
 }
 
 void Peer::data_ended(const FrameHead& frame) {
-  if (forgotten(frame)) return;
+  if (is_obsolete(frame)) return;
   Channel& at = channels_[frame.channel];
   const auto receiving = entry(at.posted, frame.number);
   if (receiving == at.posted.end()) return;
@@ -317,7 +319,7 @@ void Peer::data_ended(const FrameHead& frame) {
 }
 
 void Peer::wanted(const FrameHead& frame) {
-  if (forgotten(frame)) return;
+  if (is_obsolete(frame)) return;
   Channel& at = channels_[frame.channel];
   const auto receiving = entry(at.posted, frame.number);
   if (receiving == at.posted.end()) {
@@ -332,7 +334,7 @@ void Peer::wanted(const FrameHead& frame) {
 }
 
 void Peer::granted(const FrameHead& frame) {
-  if (forgotten(frame)) return;
+  if (is_obsolete(frame)) return;
   Channel& at = channels_[frame.channel];
   const auto sending = entry(at.waiting, frame.number);
   if (sending != at.waiting.end()) {
@@ -345,16 +347,16 @@ void Peer::granted(const FrameHead& frame) {
 }
 
 /// Frames after this one belong to the new job. A task that does not know of the failure yet learns of it here.
-void Peer::heard_renewed(const FrameHead& frame, std::string body) {
-  if (generation_ < frame.generation) user_.heard(task_, Word::failure, std::move(body));
+void Peer::handle_renewed(const FrameHead& frame, std::string body) {
+  if (generation_ < frame.generation) user_.handle_word(task_, Word::failure, std::move(body));
   their_generation_ = frame.generation;
-  room_given_ = to_give_back_ = 0;
+  credit_granted_ = credit_to_return_ = 0;
   for (auto& [number, channel] : channels_) {
     channel.early.clear();
     channel.grants.clear();
     channel.wants.clear();
   }
-  user_.heard(task_, Word::renewed, {});
+  user_.handle_word(task_, Word::renewed, {});
 }
 
 }  // namespace ferry::tcp

@@ -24,17 +24,17 @@ struct TcpMessage {
   std::optional<std::size_t> other_bytes = {};  ///< the size at the other end, if it differs
 };
 
-/// The transfers of a task. A number identifies a transfer until give_back() frees the number.
+/// The transfers of a task. A number identifies a transfer until free_number() frees the number.
 class Transfers {
  public:
   [[nodiscard]] std::uint32_t open(int peer, std::uint32_t channel, bool receives, std::size_t bytes);
-  void give_back(std::uint32_t number);
+  void free_number(std::uint32_t number);
   void complete(std::uint32_t number);
   /// Fails the transfer because its other end has `other_bytes`.
   void mismatch(std::uint32_t number, std::size_t other_bytes);
   [[nodiscard]] TcpMessage* find(std::uint64_t number);
   [[nodiscard]] TcpMessage& operator[](std::uint32_t number) { return all_[number]; }
-  void forget_all();
+  void free_all_numbers();
   /// Completes all transfers with task `peer`.
   void complete_all(int peer);
   /// Whether a transfer was completed, or moved() was called, since the last call.
@@ -51,7 +51,7 @@ class Transfers {
 class PeerUser {
  public:
   virtual ~PeerUser() = default;
-  virtual void heard(int from, Word word, std::string body) = 0;
+  virtual void handle_word(int from, Word word, std::string body) = 0;
 };
 
 /// Not thread-safe.
@@ -66,7 +66,7 @@ class Peer final : public ConnectionUser {
   [[nodiscard]] std::uint32_t send(std::uint32_t channel, std::span<const std::byte> bytes);
   [[nodiscard]] std::uint32_t receive(std::uint32_t channel, std::span<std::byte> bytes);
 
-  void say(Word word, std::string body);
+  void send_control(Word word, std::string body);
   [[nodiscard]] WireCount count() const { return connection_ ? connection_->count() : to_self_; }
 
   /// Drops all messages. From now on they do not touch the caller's memory.
@@ -110,20 +110,20 @@ class Peer final : public ConnectionUser {
   };
 
   [[nodiscard]] FrameHead head(Kind kind, std::uint32_t channel, std::uint64_t number, std::uint64_t bytes) const;
-  void tell(Kind kind, std::uint32_t channel, std::uint64_t number, std::uint64_t bytes);
+  void send_frame(Kind kind, std::uint32_t channel, std::uint64_t number, std::uint64_t bytes);
   void send_now(std::uint32_t channel, const Sending& sending, std::uint64_t wanted);
   void grant(std::uint32_t channel, Receiving& receiving);
-  void give_room_back(std::size_t bytes);
+  void return_credit(std::size_t bytes);
   void check(const FrameHead& frame) const;
-  [[noreturn]] void refuse(const std::string& why) const;
+  [[noreturn]] void throw_damaged(const std::string& why) const;
   std::byte* eager_begins(const FrameHead& frame);
   void eager_ended(const FrameHead& frame);
   std::byte* data_begins(const FrameHead& frame);
   void data_ended(const FrameHead& frame);
   void wanted(const FrameHead& frame);
   void granted(const FrameHead& frame);
-  void heard_renewed(const FrameHead& frame, std::string body);
-  [[nodiscard]] bool forgotten(const FrameHead& frame) const;
+  void handle_renewed(const FrameHead& frame, std::string body);
+  [[nodiscard]] bool is_obsolete(const FrameHead& frame) const;
 
   int task_;
   std::unique_ptr<Connection> connection_;
@@ -131,10 +131,10 @@ class Peer final : public ConnectionUser {
   PeerUser& user_;
   std::unordered_map<std::uint32_t, Channel> channels_;
   std::uint32_t generation_ = 0, their_generation_ = 0;
-  std::uint64_t words_said_ = 0, words_heard_ = 0;
-  std::uint64_t room_taken_ = 0;  // bytes of the peer's buffer space that our messages use
-  std::uint64_t room_given_ = 0;  // bytes of our buffer space that the peer's messages use
-  std::uint64_t to_give_back_ = 0;
+  std::uint64_t words_sent_ = 0, words_received_ = 0;
+  std::uint64_t credit_used_ = 0;     // bytes of the peer's buffer space that our messages use
+  std::uint64_t credit_granted_ = 0;  // bytes of our buffer space that the peer's messages use
+  std::uint64_t credit_to_return_ = 0;
   bool failed_ = false;  // messages of this generation are dropped
   WireCount to_self_;
 };

@@ -16,14 +16,14 @@ namespace ferry::tcp {
 namespace {
 
 constexpr std::size_t kLongestLine = 4096;
-constexpr std::chrono::seconds kToSayGoodbye{1};
+constexpr std::chrono::seconds kFinalizeTime{1};
 
 Error pmi_error(Code code, const std::string& what) {
   return {code, "rendezvous by PMI: " + what};
 }
 
 /// Duplicates the descriptor of the connection that the launcher has opened for this process.
-net::Socket inherited(const std::string& number) {
+net::Socket duplicate_pmi_socket(const std::string& number) {
   try {
     const int descriptor = whole_number("PMI_FD", number, 0, 1 << 20);
     net::Socket socket(fcntl(descriptor, F_DUPFD_CLOEXEC, 3));
@@ -44,7 +44,7 @@ std::optional<std::string> field(std::string_view line, std::string_view name) {
 }
 
 /// Replaces `other` by `instead`. The protocol separates words by spaces, so a value must not contain a space.
-std::string with(std::string text, char other, char instead) {
+std::string replace_char(std::string text, char other, char instead) {
   std::ranges::replace(text, other, instead);
   return text;
 }
@@ -56,7 +56,7 @@ Pmi& Pmi::here(const Deadline& deadline) {
   return pmi;
 }
 
-Pmi::Pmi(const Deadline& deadline) : socket_(inherited(environment("PMI_FD"))) {
+Pmi::Pmi(const Deadline& deadline) : socket_(duplicate_pmi_socket(environment("PMI_FD"))) {
   ask("cmd=init pmi_version=1 pmi_subversion=1", deadline);
   space_ = field(ask("cmd=get_my_kvsname", deadline), "kvsname").value_or("");
 }
@@ -65,7 +65,7 @@ Pmi::Pmi(const Deadline& deadline) : socket_(inherited(environment("PMI_FD"))) {
 Pmi::~Pmi() {
   if (failed_) return;
   try {
-    ask("cmd=finalize", Deadline(system_clock(), kToSayGoodbye));
+    ask("cmd=finalize", Deadline(system_clock(), kFinalizeTime));
   } catch (const Error&) {  // the launcher has ended
   }
 }
@@ -76,7 +76,8 @@ void Pmi::fail(Error error) {
 }
 
 void Pmi::put(std::string_view key, std::string text, const Deadline& deadline) {
-  ask("cmd=put kvsname=" + space_ + " key=" + std::string(key) + " value=" + with(std::move(text), ' ', '~'), deadline);
+  ask("cmd=put kvsname=" + space_ + " key=" + std::string(key) + " value=" + replace_char(std::move(text), ' ', '~'),
+      deadline);
 }
 
 void Pmi::fence(const Deadline& deadline) {
@@ -88,7 +89,7 @@ std::optional<std::string> Pmi::get(std::string_view key, const Deadline& deadli
   const std::string answer = line(deadline);
   auto value = field(answer, "value");
   if (field(answer, "rc").value_or("0") != "0" || !value) return std::nullopt;
-  return with(std::move(*value), '~', ' ');
+  return replace_char(std::move(*value), '~', ' ');
 }
 
 /// Sends a command and returns the answer. Error(usage) if the answer reports a failure.
@@ -102,7 +103,7 @@ std::string Pmi::ask(const std::string& command, const Deadline& deadline) {
 
 void Pmi::send(const std::string& command, const Deadline& deadline) {
   const std::string text = command + "\n";
-  if (!net::sent_all(socket_, std::as_bytes(std::span(text)), deadline))
+  if (!net::send_all(socket_, std::as_bytes(std::span(text)), deadline))
     throw pmi_error(Code::peer_lost, "the launcher has closed its connection");
 }
 
@@ -112,7 +113,7 @@ std::string Pmi::line(const Deadline& deadline) {
     char next = 0;
     // The launcher's socket blocks, so it must be ready before it is read.
     if (!net::ready(socket_, POLLIN, deadline) ||
-        !net::received_all(socket_, std::as_writable_bytes(std::span(&next, 1)), deadline)) {
+        !net::receive_all(socket_, std::as_writable_bytes(std::span(&next, 1)), deadline)) {
       if (!deadline.expired()) fail(pmi_error(Code::peer_lost, "the launcher has closed its connection"));
       fail(pmi_error(Code::stalled, "not all tasks came before the deadline")
                .hint("see whether every process of the job runs ferry, with the same --transport"));
@@ -123,7 +124,7 @@ std::string Pmi::line(const Deadline& deadline) {
   }
 }
 
-std::string told_by_task_0(int task, const std::string& mine, const Deadline& deadline) {
+std::string broadcast_from_task_0(int task, const std::string& mine, const Deadline& deadline) {
   static int turns = 0;  // each call uses a new key
   const std::string key = "ferry-" + std::to_string(turns++);
   Pmi& pmi = Pmi::here(deadline);

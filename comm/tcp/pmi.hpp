@@ -50,6 +50,6 @@ class Pmi {
 };
 
 /// Returns task 0's `mine` on all tasks of the job. All tasks call it.
-[[nodiscard]] std::string told_by_task_0(int task, const std::string& mine, const Deadline& deadline);
+[[nodiscard]] std::string broadcast_from_task_0(int task, const std::string& mine, const Deadline& deadline);
 
 }  // namespace ferry::tcp

@@ -23,13 +23,15 @@ class PmiNotice final : public Notice {
 
   [[nodiscard]] Address here(const Deadline& deadline) override {
     const auto mapping = Pmi::here(deadline).get("PMI_process_mapping", deadline);
-    return mapping && is_one_node(*mapping) ? net::loopback_address() : net::only_address(net::host_addresses());
+    return mapping && is_one_node(*mapping) ? net::loopback_address() : net::choose_address(net::host_addresses());
   }
 
-  void put(const std::string& text, const Deadline& deadline) override { text_ = told_by_task_0(0, text, deadline); }
+  void put(const std::string& text, const Deadline& deadline) override {
+    text_ = broadcast_from_task_0(0, text, deadline);
+  }
 
   [[nodiscard]] std::optional<std::string> get(const Deadline& deadline) override {
-    if (task_ != 0 && !text_) text_ = told_by_task_0(task_, "", deadline);
+    if (task_ != 0 && !text_) text_ = broadcast_from_task_0(task_, "", deadline);
     return text_;
   }
 

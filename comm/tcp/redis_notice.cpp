@@ -70,8 +70,8 @@ class RedisNotice final : public Notice {
 
   void connect(const Deadline& deadline) {
     int error = 0;
-    for (const Address& address : net::resolved(place_.host, place_.port, "rendezvous by " + where())) {
-      error = net::connected(address, deadline, socket_);
+    for (const Address& address : net::resolve(place_.host, place_.port, "rendezvous by " + where())) {
+      error = net::connect_to(address, deadline, socket_);
       if (error == 0) break;
     }
     if (error != 0) {
@@ -130,11 +130,11 @@ class RedisNotice final : public Notice {
     std::string command = "*" + std::to_string(words.size()) + "\r\n";
     for (const std::string_view word : words)
       command.append("$").append(std::to_string(word.size())).append("\r\n").append(word).append("\r\n");
-    if (!net::sent_all(socket_, std::as_bytes(std::span(command)), deadline)) return unanswered(deadline);
+    if (!net::send_all(socket_, std::as_bytes(std::span(command)), deadline)) return unanswered(deadline);
     std::string line;
     while (!line.ends_with("\r\n")) {
       char byte = 0;
-      if (!net::received_all(socket_, std::as_writable_bytes(std::span(&byte, 1)), deadline))
+      if (!net::receive_all(socket_, std::as_writable_bytes(std::span(&byte, 1)), deadline))
         return unanswered(deadline);
       line += byte;
       if (line.size() > kLongestLine) throw no_redis();
@@ -154,7 +154,7 @@ class RedisNotice final : public Notice {
       throw failed(Code::usage, "what is there is no notice of ferry's, but " + std::to_string(bytes) + " bytes")
           .hint("choose another KEY");
     std::string text(bytes + 2, '\0');
-    if (!net::received_all(socket_, std::as_writable_bytes(std::span(text)), deadline)) return unanswered(deadline);
+    if (!net::receive_all(socket_, std::as_writable_bytes(std::span(text)), deadline)) return unanswered(deadline);
     if (!text.ends_with("\r\n")) throw no_redis();
     text.resize(bytes);
     return RedisReply{'$', std::move(text)};

@@ -17,14 +17,15 @@
 namespace ferry {
 namespace {
 
-using net::Address, net::Socket, tcp::Guest, tcp::Guests, tcp::Nonce, tcp::Particulars, tcp::ReplyHead;
+using net::Address, net::Socket, tcp::AcceptedConnection, tcp::HandshakeAcceptor, tcp::Nonce, tcp::TaskFacts,
+    tcp::ReplyHead;
 
 constexpr std::chrono::seconds kReplyTime{5};  // to send a reply, which fits into the connection's buffers
 
 /// A task that has joined.
-struct Place {
+struct JoinedTask {
   Socket socket;
-  Particulars particulars;
+  TaskFacts facts;
   Deadline deadline;
 };
 
@@ -37,11 +38,11 @@ bool ended(const Socket& socket) {
 void reply(const Socket& socket, std::uint32_t code, std::string_view body) {
   const ReplyHead head{code, 0, body.size()};
   const Deadline deadline(system_clock(), kReplyTime);
-  if (net::sent_all(socket, std::as_bytes(std::span(&head, 1)), deadline))
-    static_cast<void>(net::sent_all(socket, std::as_bytes(std::span(body)), deadline));
+  if (net::send_all(socket, std::as_bytes(std::span(&head, 1)), deadline))
+    static_cast<void>(net::send_all(socket, std::as_bytes(std::span(body)), deadline));
 }
 
-Socket wake_up() {
+Socket make_stop_event() {
   Socket event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!event.open()) throw net::system_error(Code::resource, "rendezvous: a descriptor", errno);
   return event;
@@ -52,7 +53,7 @@ Address address_of(const std::string& name) {
   try {
     return name.empty() ? net::loopback_address() : net::interface_address(name);
   } catch (const Error&) {
-    return net::resolved(name, 0, "rendezvous").front();
+    return net::resolve(name, 0, "rendezvous").front();
   }
 }
 
@@ -67,30 +68,30 @@ Address listening_address(const RendezvousOptions& options) {
 
 struct RendezvousServer::State {
   explicit State(const RendezvousOptions& options)
-      : listener(net::listening(listening_address(options), "rendezvous")),
+      : listener(net::listen_at(listening_address(options), "rendezvous")),
         address(net::local_address(listener)),
         host(address.host()),
         name(options.name),
-        places(static_cast<std::size_t>(options.tasks)),
-        guests(listener, tcp::rendezvous_key(options.secret, options.job), tcp::Purpose::rendezvous, -1,
-               options.tasks) {}
+        joined_tasks(static_cast<std::size_t>(options.tasks)),
+        acceptor(listener, tcp::rendezvous_key(options.secret, options.job), tcp::Purpose::rendezvous, -1,
+                 options.tasks) {}
 
   void serve();
   void wait() const;
-  void admit(Guest guest);
-  void look_after_tasks();
+  void admit(AcceptedConnection connection);
+  void check_tasks();
   void fail(const Error& error);
-  [[nodiscard]] Error missed(const std::vector<int>& absent) const;
+  [[nodiscard]] Error missing_tasks_error(const std::vector<int>& absent) const;
   [[nodiscard]] std::vector<int> missing() const;
-  [[nodiscard]] std::string table() const;
+  [[nodiscard]] std::string pack_addresses() const;
 
   Socket listener;
   Address address;
   std::string host, name;
-  Socket stop = wake_up();
-  mutable std::mutex mutex;  // guards `places`, which only the thread changes
-  std::vector<std::optional<Place>> places;
-  Guests guests;
+  Socket stop = make_stop_event();
+  mutable std::mutex mutex;  // guards `joined_tasks`, which only the thread changes
+  std::vector<std::optional<JoinedTask>> joined_tasks;
+  HandshakeAcceptor acceptor;
   std::optional<Error> failed;
   bool complete = false;
   std::thread thread;
@@ -99,8 +100,8 @@ struct RendezvousServer::State {
 std::vector<int> RendezvousServer::State::missing() const {
   const std::scoped_lock lock(mutex);
   std::vector<int> tasks;
-  for (std::size_t task = 0; task < places.size(); ++task)
-    if (!places[task]) tasks.push_back(static_cast<int>(task));
+  for (std::size_t task = 0; task < joined_tasks.size(); ++task)
+    if (!joined_tasks[task]) tasks.push_back(static_cast<int>(task));
   return tasks;
 }
 
@@ -109,8 +110,8 @@ void RendezvousServer::State::serve() {
     for (;;) {
       wait();
       if (std::uint64_t count = 0; read(stop.get(), &count, sizeof count) > 0) return;
-      for (Guest& guest : guests.advance()) admit(std::move(guest));
-      if (!complete && !failed) look_after_tasks();
+      for (AcceptedConnection& connection : acceptor.advance()) admit(std::move(connection));
+      if (!complete && !failed) check_tasks();
     }
   } catch (const Error& error) {
     fail(error);
@@ -119,68 +120,68 @@ void RendezvousServer::State::serve() {
 
 void RendezvousServer::State::wait() const {
   std::vector<pollfd> waiting{{stop.get(), POLLIN, 0}};
-  guests.add_to(waiting);
-  Duration time = Guests::kTime;
-  for (const auto& place : places) {
-    if (!place || complete || failed) continue;
-    waiting.push_back({place->socket.get(), POLLIN, 0});
-    time = std::min(time, place->deadline.remaining());
+  acceptor.add_to(waiting);
+  Duration time = HandshakeAcceptor::kTime;
+  for (const auto& joined_task : joined_tasks) {
+    if (!joined_task || complete || failed) continue;
+    waiting.push_back({joined_task->socket.get(), POLLIN, 0});
+    time = std::min(time, joined_task->deadline.remaining());
   }
   poll(waiting.data(), waiting.size(), static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(time).count()));
 }
 
 /// Lets a task join. If no job is possible with the task, the job fails; once the job is complete, only the task is
 /// rejected.
-void RendezvousServer::State::admit(Guest guest) {
+void RendezvousServer::State::admit(AcceptedConnection connection) {
   const auto refuse = [&](const Error& error) {
-    reply(guest.socket, static_cast<std::uint32_t>(error.code()), error.text());
+    reply(connection.socket, static_cast<std::uint32_t>(error.code()), error.text());
     if (!complete && !failed) fail(error);
   };
   if (failed) return refuse(*failed);
-  const int task = guest.hello.from, tasks = guest.hello.tasks;
-  const std::string who = std::string("(") + guest.particulars.who.data() + ")";
-  if (tasks != static_cast<int>(places.size()) || task < 0 || task >= tasks)
+  const int task = connection.hello.from, tasks = connection.hello.tasks;
+  const std::string who = std::string("(") + connection.facts.who.data() + ")";
+  if (tasks != static_cast<int>(joined_tasks.size()) || task < 0 || task >= tasks)
     return refuse(Error(Code::usage, "rendezvous: a task " + who + " says that it is number " + std::to_string(task) +
                                          " of " + std::to_string(tasks) + ", in a job of " +
-                                         std::to_string(places.size()))
+                                         std::to_string(joined_tasks.size()))
                       .hint("WORLD_SIZE is the same for all tasks; RANK counts from 0"));
-  auto& place = places[static_cast<std::size_t>(task)];
-  if (place && complete && who == std::string("(") + place->particulars.who.data() + ")")
+  auto& joined_task = joined_tasks[static_cast<std::size_t>(task)];
+  if (joined_task && complete && who == std::string("(") + joined_task->facts.who.data() + ")")
     return refuse(Error(Code::usage, "rendezvous: task " + std::to_string(task) + " " + who +
                                          " connects again, although its job has been formed")
                       .hint("connect once in a process, and copy the Cluster where it is needed"));
-  if (place)
+  if (joined_task)
     return refuse(Error(Code::usage, "rendezvous: two tasks say that they are task {}", task)
-                      .note(std::string("one is (") + place->particulars.who.data() + "), the other " + who)
+                      .note(std::string("one is (") + joined_task->facts.who.data() + "), the other " + who)
                       .hint("give each task another RANK"));
-  const Deadline deadline(system_clock(), std::chrono::milliseconds(guest.particulars.deadline));
+  const Deadline deadline(system_clock(), std::chrono::milliseconds(connection.facts.deadline));
   const std::scoped_lock lock(mutex);
-  place.emplace(Place{std::move(guest.socket), guest.particulars, deadline});
+  joined_task.emplace(JoinedTask{std::move(connection.socket), connection.facts, deadline});
 }
 
-void RendezvousServer::State::look_after_tasks() {
+void RendezvousServer::State::check_tasks() {
   const std::vector<int> absent = missing();
   if (absent.empty()) {
     complete = true;
-    const std::string text = table();
-    for (const auto& place : places) reply(place->socket, 0, text);
+    const std::string text = pack_addresses();
+    for (const auto& joined_task : joined_tasks) reply(joined_task->socket, 0, text);
     return;
   }
-  for (std::size_t task = 0; task < places.size(); ++task) {
-    const auto& place = places[task];
-    if (!place) continue;
-    if (ended(place->socket))
-      return fail({Code::peer_lost, "rendezvous: task " + std::to_string(task) + " (" + place->particulars.who.data() +
+  for (std::size_t task = 0; task < joined_tasks.size(); ++task) {
+    const auto& joined_task = joined_tasks[task];
+    if (!joined_task) continue;
+    if (ended(joined_task->socket))
+      return fail({Code::peer_lost, "rendezvous: task " + std::to_string(task) + " (" + joined_task->facts.who.data() +
                                         ") ended before all tasks had come"});
-    if (place->deadline.expired()) return fail(missed(absent));
+    if (joined_task->deadline.expired()) return fail(missing_tasks_error(absent));
   }
 }
 
 /// The error if the tasks `absent` have not joined before the deadline.
-Error RendezvousServer::State::missed(const std::vector<int>& absent) const {
-  Error error(Code::stalled, "rendezvous: " + tasks_text(absent) + " of " + std::to_string(places.size()) +
+Error RendezvousServer::State::missing_tasks_error(const std::vector<int>& absent) const {
+  Error error(Code::stalled, "rendezvous: " + tasks_text(absent) + " of " + std::to_string(joined_tasks.size()) +
                                  " did not come before the deadline");
-  if (guests.met_strangers())
+  if (acceptor.saw_wrong_key())
     error.note(
         "other processes connected that do not know the secret of this job: FERRY_SECRET must be the same for all");
   std::string hint =
@@ -195,11 +196,11 @@ Error RendezvousServer::State::missed(const std::vector<int>& absent) const {
   return error.hint(hint);
 }
 
-std::string RendezvousServer::State::table() const {
+std::string RendezvousServer::State::pack_addresses() const {
   const Nonce job = tcp::new_nonce();
   std::string text(reinterpret_cast<const char*>(job.data()), job.size());
-  for (const auto& place : places) {
-    const Address& listens = place->particulars.listens;
+  for (const auto& joined_task : joined_tasks) {
+    const Address& listens = joined_task->facts.listens;
     text.append(reinterpret_cast<const char*>(&listens), sizeof listens);
   }
   return text;
@@ -207,8 +208,8 @@ std::string RendezvousServer::State::table() const {
 
 void RendezvousServer::State::fail(const Error& error) {
   failed = error;
-  for (const auto& place : places)
-    if (place) reply(place->socket, static_cast<std::uint32_t>(error.code()), error.text());
+  for (const auto& joined_task : joined_tasks)
+    if (joined_task) reply(joined_task->socket, static_cast<std::uint32_t>(error.code()), error.text());
 }
 
 RendezvousServer::RendezvousServer(const RendezvousOptions& options) : state_(std::make_unique<State>(options)) {

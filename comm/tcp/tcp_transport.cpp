@@ -65,7 +65,7 @@ class TcpTransport final : public Transport, public JobMembership {
 
  private:
   void check();
-  [[nodiscard]] Ticket started(std::uint32_t number, int peer);
+  [[nodiscard]] Ticket make_ticket(std::uint32_t number, int peer);
   [[nodiscard]] bool release(std::uint32_t number);
   /// True if the job has been restarted since, with another transport.
   [[nodiscard]] bool over() const { return over_.has_value(); }
@@ -90,10 +90,10 @@ void TcpTransport::check() {
   if (control().failure()) throw error_of(*control().failure());
 }
 
-Ticket TcpTransport::started(std::uint32_t number, int peer) {
-  job_->watch_room(peer);
+Ticket TcpTransport::make_ticket(std::uint32_t number, int peer) {
+  job_->watch_writable(peer);
   if (!job_->transfers()[number].complete) return Ticket{number} + 1;
-  job_->transfers().give_back(number);
+  job_->transfers().free_number(number);
   return kComplete;
 }
 
@@ -101,14 +101,14 @@ Ticket TcpTransport::send(int peer, std::uint32_t channel, std::span<const std::
   check();
   FERRY_ASSERT(peer >= 0 && peer < tasks(), "peer out of range");
   if (control().is_lost(peer)) return kComplete;
-  return started(job_->peer(peer).send(channel, bytes), peer);
+  return make_ticket(job_->peer(peer).send(channel, bytes), peer);
 }
 
 Ticket TcpTransport::receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) {
   check();
   FERRY_ASSERT(peer >= 0 && peer < tasks(), "peer out of range");
   if (control().is_lost(peer)) return kComplete;
-  return started(job_->peer(peer).receive(channel, bytes), peer);
+  return make_ticket(job_->peer(peer).receive(channel, bytes), peer);
 }
 
 /// Frees a completed transfer. Throws if its two ends have different sizes.
@@ -120,7 +120,7 @@ bool TcpTransport::release(std::uint32_t number) {
                    : size_error(task(), peer, channel, bytes, *other);
   }
   if (!transfer.complete) return false;
-  job_->transfers().give_back(number);
+  job_->transfers().free_number(number);
   return true;
 }
 
@@ -216,7 +216,7 @@ std::unique_ptr<Transport> TcpTransport::renewed(std::chrono::milliseconds deadl
 }  // namespace
 
 std::unique_ptr<Transport> tcp_transport(const TcpOptions& options) {
-  auto job = tcp::formed(options);
+  auto job = tcp::form_job(options);
   jobs_here().add(job);
   cpu_set_t mask;
   const bool known = sched_getaffinity(0, sizeof mask, &mask) == 0;

@@ -9,7 +9,7 @@
 namespace ferry {
 namespace {
 
-using Is = StencilArray::Is;
+using Storage = StencilArray::Storage;
 using Ints = std::vector<std::int64_t>;
 
 /// The minimum number of elements that a thread takes at once, before rounding up to whole rows.
@@ -129,7 +129,7 @@ class StencilWork::Pieces {
   Array view(std::uint32_t index) {
     const StencilArray& from = parts_.arrays[index];
     Array array{.data = nullptr, .dtype = from.array.dtype, .sizes = {}, .whole = {}, .begin = {}};
-    if (from.is == Is::one) return array;
+    if (from.storage == Storage::one) return array;
     array.sizes = {&count_, 1};
     array.whole = array.sizes;
     array.begin = {&kZero, 1};
@@ -139,7 +139,7 @@ class StencilWork::Pieces {
   static constexpr std::int64_t kZero = 0;
   const StencilParts& parts_;
   ThisThread alone_;
-  std::int64_t count_ = 0;  // elements in each array, except Is::one
+  std::int64_t count_ = 0;  // elements in each array, except Storage::one
   std::vector<Array> arrays_;
   std::vector<KernelRun> runs_;
   std::vector<ElementLoop> loops_;
@@ -172,7 +172,7 @@ StencilWork::StencilWork(StencilParts parts, Parallel& parallel, const std::int6
       inside_.first[d] = std::max(inside_.first[d], window.shift.first[d]);
       inside_.last[d] = std::min(inside_.last[d], window.shift.last[d]);
     }
-  const std::int64_t most = find_rooms();
+  const std::int64_t most = find_edge_offsets();
   if (inside_.count() == 0) inside_.first = inside_.last = rest.first;  // then the last edge box contains all elements
   for (std::size_t d = 0; d < sizes.size(); ++d) {
     for (const bool low : {true, false}) {
@@ -195,17 +195,17 @@ void StencilWork::find_streams() {
   }
   for (const auto& [data, window] : last) streams_.push_back({window->made, false});
   for (std::uint32_t a = 0; a < parts_.arrays.size(); ++a)
-    if (parts_.arrays[a].is == Is::whole && !last.contains(parts_.arrays[a].array.data))
+    if (parts_.arrays[a].storage == Storage::whole && !last.contains(parts_.arrays[a].array.data))
       streams_.push_back({a, written_[a]});
 }
 
-std::int64_t StencilWork::find_rooms() {
+std::int64_t StencilWork::find_edge_offsets() {
   std::int64_t bytes = 0, end = 0;
-  for (const StencilArray& array : parts_.arrays) bytes += array.is == Is::one ? 0 : array.size;
+  for (const StencilArray& array : parts_.arrays) bytes += array.storage == Storage::one ? 0 : array.size;
   const std::int64_t most = std::max<std::int64_t>(8, static_cast<std::int64_t>(kSlotBytes) / bytes / 8 * 8);
   for (const StencilArray& array : parts_.arrays) {
-    rooms_.push_back(end);
-    if (array.is != Is::one) end += most * array.size;
+    edge_offsets_.push_back(end);
+    if (array.storage != Storage::one) end += most * array.size;
   }
   return most;
 }
@@ -239,7 +239,8 @@ void StencilWork::run_rows(std::int64_t begin, std::int64_t end) const {
   const std::size_t last = inside_.first.size() - 1;
   const Ints steps = steps_of(shape().sizes);
   for (std::size_t a = 0; a < parts_.arrays.size(); ++a)
-    pieces.at[a] = parts_.arrays[a].is == Is::slot ? slots + parts_.arrays[a].slot : parts_.arrays[a].array.data;
+    pieces.at[a] =
+        parts_.arrays[a].storage == Storage::slot ? slots + parts_.arrays[a].slot : parts_.arrays[a].array.data;
   Ints row;
   for (; begin < end; ++begin) {
     row = inside_.first;
@@ -258,7 +259,7 @@ void StencilWork::run_rows(std::int64_t begin, std::int64_t end) const {
     for (std::int64_t at = inside_.first[last]; at < inside_.last[last]; at += parts_.tile) {
       const std::int64_t past = at - inside_.first[last];
       for (std::size_t a = 0; a < parts_.arrays.size(); ++a)
-        if (parts_.arrays[a].is == Is::whole)
+        if (parts_.arrays[a].storage == Storage::whole)
           pieces.at[a] = parts_.arrays[a].array.data + (here + past) * parts_.arrays[a].size;
       for (const StencilWindow& window : parts_.windows)
         pieces.at[window.made] = window.inputs[0].data +
@@ -278,7 +279,7 @@ void StencilWork::run_edges(std::int64_t begin, std::int64_t end) const {
   alignas(kBufferAlign) std::byte slots[kSlotBytes];
   Pieces pieces(parts_, step_, iterations_);
   for (std::size_t a = 0; a < parts_.arrays.size(); ++a)
-    pieces.at[a] = parts_.arrays[a].is == Is::one ? parts_.arrays[a].array.data : slots + rooms_[a];
+    pieces.at[a] = parts_.arrays[a].storage == Storage::one ? parts_.arrays[a].array.data : slots + edge_offsets_[a];
   for (; begin < end; ++begin) run_edge(edges_[static_cast<std::size_t>(begin)], pieces);
 }
 
@@ -293,7 +294,7 @@ void StencilWork::run_edge(const Box& box, Pieces& pieces) const {
     from += box.first[d] * steps[d];
   }
   for (std::size_t a = 0; a < parts_.arrays.size(); ++a)
-    if (parts_.arrays[a].is == Is::whole && read_[a])
+    if (parts_.arrays[a].storage == Storage::whole && read_[a])
       copy_box<true>(parts_.arrays[a].array.data, from, parts_.arrays[a].size, sizes, steps, pieces.at[a]);
   ThisThread alone;
   for (const StencilWindow& window : parts_.windows) {
@@ -324,7 +325,7 @@ void StencilWork::run_edge(const Box& box, Pieces& pieces) const {
   }
   pieces.compute(box.count());
   for (std::size_t a = 0; a < parts_.arrays.size(); ++a)
-    if (parts_.arrays[a].is == Is::whole && written_[a])
+    if (parts_.arrays[a].storage == Storage::whole && written_[a])
       copy_box<false>(parts_.arrays[a].array.data, from, parts_.arrays[a].size, sizes, steps, pieces.at[a]);
 }
 

@@ -13,13 +13,13 @@ namespace ferry {
 
 /// An array that kernels of a stencil read or write.
 struct StencilArray {
-  enum class Is : std::uint8_t {
+  enum class Storage : std::uint8_t {
     one,     ///< a single element, which kernels use for all elements
     whole,   ///< in memory
     slot,    ///< in a slot on the thread's stack, a piece at a time
     window,  ///< read in place from another array
   };
-  Is is = Is::whole;
+  Storage storage = Storage::whole;
   Array array;
   std::uint64_t slot = 0;  ///< offset in the thread's kSlotBytes
   std::int64_t size = 0;   ///< bytes of an element
@@ -79,7 +79,7 @@ class StencilWork {
   void find_streams();
   /// Finds the position of each array in the slots, for pieces of edges; returns the maximum number of elements of such
   /// a piece.
-  std::int64_t find_rooms();
+  std::int64_t find_edge_offsets();
   void add_edges(Box box, std::int64_t most);
   void run_rows(std::int64_t begin, std::int64_t end) const;
   void run_edges(std::int64_t begin, std::int64_t end) const;
@@ -94,8 +94,8 @@ class StencilWork {
   bool begun_ = false;
   std::vector<Stream> streams_;
   Box inside_;
-  std::vector<Box> edges_;            // pieces of the edges
-  std::vector<std::int64_t> rooms_;   // by array: offset in the thread's kSlotBytes, for edges
+  std::vector<Box> edges_;                  // pieces of the edges
+  std::vector<std::int64_t> edge_offsets_;  // by array: offset in the thread's kSlotBytes, for edges
   std::vector<bool> read_, written_;  // by array: whether kernels read it before they write it; whether they write it
 };
 

@@ -31,11 +31,11 @@
 namespace ferry {
 namespace {
 
-constexpr std::chrono::seconds kToDecline{10};  // for the other tasks to come and learn why there is no job
+constexpr std::chrono::seconds kDeclineTimeout{10};  // for the other tasks to come and learn why there is no job
 
 /// Returns the introductions of the tasks of --invariant. Each task has a share of the threads and memory of its
 /// process.
-std::vector<Introduction> shared_out(const std::vector<Introduction>& processes, int tasks) {
+std::vector<Introduction> split_resources(const std::vector<Introduction>& processes, int tasks) {
   const auto count = static_cast<int>(processes.size());
   if (count > tasks)
     throw Error(Code::usage, "--invariant={}: there are {} tasks to run it, more than its {} shards", tasks, count,
@@ -69,7 +69,7 @@ void find_lends(const std::vector<std::unique_ptr<Transport>>& local, std::vecto
 /// Returns f(), in which this task waits for the others outside of a session. If another task failed before all had
 /// met, and prints the reason, this task does not print it again.
 template <class F>
-auto hearing(Transport& end, F f) {
+auto run_outside_session(Transport& end, F f) {
   try {
     return f();
   } catch (Error& error) {
@@ -100,13 +100,13 @@ std::vector<int> processes_of(int tasks, int processes) {
 }
 
 /// Puts the task's number before each line of the log, unless the launcher does.
-void number_log(int task) {
+void prefix_log_with_task(int task) {
   if (output_of_launch() != OutputOfLaunch::numbered) log_task(task);
 }
 
 /// Makes this process's transport in the job that a launcher started.
 std::vector<std::unique_ptr<Transport>> launched_transports(Launch launch, const ClusterOptions& options) {
-  if (launch.processes > 1) number_log(launch.task);  // also for messages printed while the job is formed
+  if (launch.processes > 1) prefix_log_with_task(launch.task);  // also for messages printed while the job is formed
   const int relay_and_tasks = options.invariant > launch.processes ? 2 + (options.invariant - 1) / launch.processes : 1;
   const int threads = std::max(options.threads, relay_and_tasks);
   launch.tcp.threads = threads;
@@ -119,8 +119,8 @@ std::vector<std::unique_ptr<Transport>> launched_transports(Launch launch, const
 
 /// Forms the job. With a `problem`, this task cannot take part: it joins only to report the problem, and all tasks
 /// throw it.
-std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> local, ClusterOptions options,
-                                       std::optional<Error> problem = {}) {
+std::shared_ptr<Cluster::State> form_cluster(std::vector<std::unique_ptr<Transport>> local, ClusterOptions options,
+                                             std::optional<Error> problem = {}) {
   FERRY_ASSERT(!local.empty(), "a cluster has a local task");
   auto state = std::make_shared<Cluster::State>();
   std::string no_gpus;
@@ -138,11 +138,11 @@ std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> l
     for (int task = 0; task < processes; ++task)
       if (task != local[0]->task() && local[0]->lends(task)) me.lends.push_back(task);
     me.problem = problem ? std::move(problem) : problem_of(options);
-    tasks = hearing(*local[0], [&] { return introductions(*local[0], me, options); });
+    tasks = run_outside_session(*local[0], [&] { return introductions(*local[0], me, options); });
   }
-  if (options.invariant > 0) tasks = shared_out(tasks, options.invariant);
+  if (options.invariant > 0) tasks = split_resources(tasks, options.invariant);
   if (processes > 1)
-    state->watch = hearing(*local[0], [&] {
+    state->watch = run_outside_session(*local[0], [&] {
       return std::make_unique<Watch>(Watch::Job{.processes = processes_of(static_cast<int>(tasks.size()), processes),
                                                 .self = local[0]->task(),
                                                 .deadline = options.deadline,
@@ -156,7 +156,7 @@ std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> l
     local = std::move(hosted.ends);
     state->relay = std::move(hosted.relay);
   }
-  if (processes > 1) number_log(local[0]->task());
+  if (processes > 1) prefix_log_with_task(local[0]->task());
   state->processes = processes_of(static_cast<int>(tasks.size()), processes);
   state->topology = options.elsewhere ? *options.elsewhere : topology_of(tasks, options);
   for (auto& transport : local) state->local_tasks.push_back(transport->task());
@@ -179,11 +179,11 @@ std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> l
 
 /// The job's clock, except that a verdict of the watch does not end its deadlines, since the verdict may be about the
 /// previous job.
-class UnhurriedClock final : public Clock {
+class ClockWithoutVerdict final : public Clock {
  public:
-  explicit UnhurriedClock(Watch* watch) : watch_(watch) {}
+  explicit ClockWithoutVerdict(Watch* watch) : watch_(watch) {}
   [[nodiscard]] TimePoint now() override {
-    return system_clock().now() - (watch_ == nullptr ? Duration::zero() : watch_->clock().excused());
+    return system_clock().now() - (watch_ == nullptr ? Duration::zero() : watch_->clock().excluded_time());
   }
 
  private:
@@ -203,7 +203,7 @@ void Cluster::State::renew(std::span<const std::int32_t> requesters) {
   if (!transports[0]->any_thread()) require_own_thread("a call of a session");
   if (watch && watch->over()) watch->restart();
   const bool alone = transports.size() == 1 && relay == nullptr;
-  if (!renewable && alone) return meet(requesters);
+  if (!renewable && alone) return wait_for_tasks(requesters);
   const std::optional<Failure> failure = transports[0]->failure();
   if (!failure) return;
   if (renewable) return replace_by(inproc_transports(static_cast<int>(transports.size())));
@@ -220,11 +220,11 @@ void Cluster::State::watch_own_tasks() {
 /// failure may not know of it, and waits in the failed job. Its wait fails, because the tasks that know of the failure
 /// do not come there; then it continues with the new job. Before the first call of a session there was no run, so a
 /// failure then is a failure of this job.
-void Cluster::State::meet(std::span<const std::int32_t> requesters) {
+void Cluster::State::wait_for_tasks(std::span<const std::int32_t> requesters) {
   const Position::Call call(watch ? &watch->position(local_tasks[0]) : nullptr, "a call of the session", requesters);
-  const bool first = !std::exchange(met_, true);
+  const bool first = !std::exchange(first_call_made_, true);
   const auto failed_here = [this] { return transports[0]->failure().has_value(); };
-  UnhurriedClock patient(watch.get());
+  ClockWithoutVerdict patient(watch.get());
   const auto come = [&] { static_cast<void>(transports[0]->exchange("", Deadline(patient, options.deadline))); };
   for (;;) {
     try {
@@ -243,7 +243,7 @@ void Cluster::State::meet(std::span<const std::int32_t> requesters) {
 void Cluster::State::replace_by(std::vector<std::unique_ptr<Transport>> fresh) {
   std::ranges::move(transports, std::back_inserter(failed));
   transports = std::move(fresh);
-  kept.clear();
+  failed_sessions.clear();
 }
 
 Cluster::State::State() : process(getpid()), thread(std::this_thread::get_id()) {}
@@ -282,7 +282,7 @@ Cluster::State::~State() {
       for (const auto& end : *ends) end->close();
   } catch (const std::exception&) {  // the others notice when the connection is gone
   }
-  kept.clear();  // before the transports, which the kept sessions use
+  failed_sessions.clear();  // before the transports, which the kept sessions use
 }
 
 namespace {
@@ -334,18 +334,18 @@ Cluster Cluster::connect(ClusterOptions options) {
     decline(options, Error(Code::usage, "--tasks {}, yet the launcher started {}", options.tasks,
                            plural(launch.processes, "task"))
                          .hint("leave --tasks out where a launcher starts the tasks"));
-  return Cluster(formed(launched_transports(std::move(launch), options), std::move(options)));
+  return Cluster(form_cluster(launched_transports(std::move(launch), options), std::move(options)));
 }
 
 void Cluster::decline(ClusterOptions options, const Error& error) {
   open_standard();
   end_with_uncaught();
   try {
-    options.deadline = std::min<std::chrono::milliseconds>(options.deadline, kToDecline);
+    options.deadline = std::min<std::chrono::milliseconds>(options.deadline, kDeclineTimeout);
     Launch launch = launch_of(options);
     if (launch.by == Launch::By::nobody || launch.processes == 1) throw JobProblem(error);
     auto local = launched_transports(std::move(launch), options);
-    static_cast<void>(formed(std::move(local), std::move(options), error));
+    static_cast<void>(form_cluster(std::move(local), std::move(options), error));
   } catch (const JobProblem& problem) {
     throw Error(problem);
   } catch (const Error&) {  // the other tasks cannot be reached
@@ -356,7 +356,7 @@ void Cluster::decline(ClusterOptions options, const Error& error) {
 Cluster Cluster::over(std::vector<std::unique_ptr<Transport>> local, ClusterOptions options) {
   const DefaultFloats floats;
   check_options(options);
-  return Cluster(formed(std::move(local), std::move(options)));
+  return Cluster(form_cluster(std::move(local), std::move(options)));
 }
 
 int Cluster::rank() const {
@@ -417,7 +417,7 @@ std::vector<std::string> Cluster::exchange(std::string_view mine) const {
   if (state_->relay) return state_->relay->exchange(mine, deadline);
   if (state_->transports.size() == 1) {
     Transport& end = *state_->transports[0];
-    return hearing(end, [&] { return end.exchange(mine, deadline); });
+    return run_outside_session(end, [&] { return end.exchange(mine, deadline); });
   }
   return {std::string(mine)};  // all tasks are in this process
 }

@@ -63,15 +63,15 @@ struct Cluster::State {
   std::optional<Cores> pins;     ///< cores that only this task uses, to pin its threads to
   /// The TaskSessions of failed sessions: messages of the failed job may use their buffers until the job has started
   /// again (Transport::abort).
-  std::vector<std::shared_ptr<void>> kept;
+  std::vector<std::shared_ptr<void>> failed_sessions;
   std::unique_ptr<DirectJob> direct;  ///< direct calls; made with the first Cluster
   std::unique_ptr<DirectGroup> all;   ///< the group of all tasks
 
  private:
-  void meet(std::span<const std::int32_t> requesters);
+  void wait_for_tasks(std::span<const std::int32_t> requesters);
   void replace_by(std::vector<std::unique_ptr<Transport>> fresh);
 
-  bool met_ = false;  // a session has made its first call
+  bool first_call_made_ = false;  // a session has made its first call
 };
 
 /// Sets the job name of each task and the task's index in this job, from a text like "ps=0,worker=1-3". Error(usage)

@@ -94,7 +94,11 @@ class CollectiveRun final : public DirectRun {
  public:
   CollectiveRun(const DirectGroup& group, const source_location& at, PreparedCall& call, const DirectKey& key,
                 std::uint64_t number)
-      : DirectRun(group, at), call_(call), key_(key), number_(number), stamp_(mixed(call.hash ^ group.place(number))) {}
+      : DirectRun(group, at),
+        call_(call),
+        key_(key),
+        number_(number),
+        stamp_(mixed(call.hash ^ group.call_key(number))) {}
 
   /// Sets the caller's memory.
   void use(const std::byte* input, std::byte* output) {
@@ -120,9 +124,9 @@ class CollectiveRun final : public DirectRun {
   Awaited awaited() const override {
     const auto& tasks = group().tasks();
     Awaited awaited{.text = text_of(key_, group(), number_) + ", at " + line(),
-                    .where = stamp_,
+                    .collective_key = stamp_,
                     .tasks = {},
-                    .place = group().place(number_)};
+                    .call_key = group().call_key(number_)};
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const auto member = static_cast<int>(i);
       const bool needed = key_.op != DirectOp::broadcast || group().member() == key_.root || member == key_.root;
@@ -135,7 +139,7 @@ class CollectiveRun final : public DirectRun {
 
  private:
   [[nodiscard]] bool begin() {
-    if (!call_.met && !meet()) return false;
+    if (!call_.agreed && !check_agreement()) return false;
     std::byte* at = memory_.get();
     for (const std::span<std::byte>& piece : pieces_) {
       if (!piece.empty()) std::memcpy(at, piece.data(), piece.size());
@@ -155,9 +159,10 @@ class CollectiveRun final : public DirectRun {
   }
 
   /// Whether all tasks have prepared the same call.
-  [[nodiscard]] bool meet() {
+  [[nodiscard]] bool check_agreement() {
     if (!call_.tickets.done(transport())) return false;
-    return call_.met = std::ranges::all_of(call_.theirs, [this](std::uint64_t hash) { return hash == call_.hash; });
+    return call_.agreed =
+               std::ranges::all_of(call_.other_hashes, [this](std::uint64_t hash) { return hash == call_.hash; });
   }
 
   void finish() {
@@ -223,7 +228,7 @@ std::uint32_t DirectGroup::channel(std::uint32_t number) const {
   return kFirstDirectChannel + static_cast<std::uint32_t>(id_) * kChannels + number;
 }
 
-std::uint64_t DirectGroup::place(std::uint64_t call) const {
+std::uint64_t DirectGroup::call_key(std::uint64_t call) const {
   return mixed((static_cast<std::uint64_t>(id_) << 32U) + static_cast<std::uint64_t>(tasks_[0]) + 1) +
          call * 0x9e3779b97f4a7c15U;
 }
@@ -295,8 +300,9 @@ std::shared_ptr<PreparedCall> DirectGroup::prepare(const DirectKey& key, const D
     }
   }
   made->bytes = 2 * total + kKeptAtLeast;
-  while (!order_.empty() && (kept_ + made->bytes > kKept || (free_channels_.empty() && channels_ == kChannels)))
-    give_up(order_.begin());
+  while (!order_.empty() &&
+         (kept_ + made->bytes > kMostPreparedBytes || (free_channels_.empty() && channels_ == kChannels)))
+    evict_call(order_.begin());
   kept_ += made->bytes;
   if (free_channels_.empty()) free_channels_.push_back(channels_++);
   made->channel = channel(free_channels_.back());
@@ -343,7 +349,7 @@ std::span<std::byte> DirectGroup::memory_of(PreparedCall& made, DType dtype) con
   return made.own;
 }
 
-void DirectGroup::give_up(std::list<DirectKey>::iterator oldest) {
+void DirectGroup::evict_call(std::list<DirectKey>::iterator oldest) {
   const auto found = prepared_.find(*oldest);
   kept_ -= found->second->bytes;
   free_channels_.push_back(found->second->channel - channel(0));
@@ -354,12 +360,12 @@ void DirectGroup::give_up(std::list<DirectKey>::iterator oldest) {
 /// Starts to exchange the call's hash with the other tasks. All tasks prepare the same calls in the same order, so
 /// these messages match messages of the same call.
 void DirectGroup::compare(PreparedCall& made) const {
-  made.theirs.resize(tasks_.size() - 1);
-  auto* theirs = made.theirs.data();
+  made.other_hashes.resize(tasks_.size() - 1);
+  auto* other_hashes = made.other_hashes.data();
   for (const std::int32_t task : tasks_) {
     if (task == tasks_[static_cast<std::size_t>(member_)]) continue;
     made.tickets.add(
-        job_.transport().receive(task, channel(kCompareChannel), std::as_writable_bytes(std::span(theirs++, 1))));
+        job_.transport().receive(task, channel(kCompareChannel), std::as_writable_bytes(std::span(other_hashes++, 1))));
     made.tickets.add(job_.transport().send(task, channel(kCompareChannel), std::as_bytes(std::span(&made.hash, 1))));
   }
 }

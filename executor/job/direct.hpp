@@ -35,7 +35,7 @@ struct DirectKey {
 struct PreparedCall {
   std::uint64_t hash = 0;  ///< of the key
   std::uint32_t channel = 0;
-  std::int64_t bytes = 0;  ///< counted against DirectGroup::kKept, the same on all tasks
+  std::int64_t bytes = 0;  ///< counted against DirectGroup::kMostPreparedBytes, the same on all tasks
   Schedule schedule;
   std::vector<std::int64_t> parts;
   std::vector<std::byte> own;
@@ -43,10 +43,10 @@ struct PreparedCall {
   std::span<std::byte> bounce;        ///< receives the output if other tasks cannot write to the caller's; may be empty
   std::size_t input = 0, output = 0;  ///< bytes on this member
   std::unique_ptr<GroupCall> call;
-  // After preparing a call, the tasks compare their hashes of it: `theirs` are the hashes of the other tasks.
-  std::vector<std::uint64_t> theirs;
+  // After preparing a call, the tasks compare their hashes of it: `other_hashes` are the hashes of the other tasks.
+  std::vector<std::uint64_t> other_hashes;
   Tickets tickets;
-  bool met = false;
+  bool agreed = false;
   std::list<DirectKey>::iterator used;  ///< in DirectGroup::order_
 };
 
@@ -66,17 +66,17 @@ class CopyMemory {
   std::shared_ptr<std::vector<Block>> free_ = std::make_shared<std::vector<Block>>();  // newest last
 };
 
-/// Counts of the messages to and from another task. `sends`, `receives`: messages that send() and receive() have
-/// started here. `sent`, `received`: messages with values that have begun to move.
-struct DirectPair {
-  std::uint64_t sends = 0, receives = 0, sent = 0, received = 0;
+/// Counts of the messages to and from another task. `started_sends`, `started_receives`: messages that send() and
+/// receive() have started here. `moved_sends`, `moved_receives`: messages with values that have begun to move.
+struct PairCounts {
+  std::uint64_t started_sends = 0, started_receives = 0, moved_sends = 0, moved_receives = 0;
 };
 
 /// One per group and process. Used from the thread that made the Cluster.
 class DirectGroup {
  public:
   /// The memory limit of prepared calls in bytes, and the most groups of a task.
-  static constexpr std::int64_t kKept = 256 << 20;
+  static constexpr std::int64_t kMostPreparedBytes = 256 << 20;
   static constexpr int kMostGroups = 1024;
 
   /// `id` distinguishes the group's channels from the channels of other groups that share two of its tasks.
@@ -101,13 +101,13 @@ class DirectGroup {
   [[nodiscard]] int member() const { return member_; }
   [[nodiscard]] const std::vector<std::int32_t>& tasks() const { return tasks_; }
   [[nodiscard]] CopyMemory& copies() { return copies_; }
-  [[nodiscard]] DirectPair& pair(int member) { return pairs_[static_cast<std::size_t>(member)]; }
+  [[nodiscard]] PairCounts& pair(int member) { return pairs_[static_cast<std::size_t>(member)]; }
   /// Called before each call. Error(usage) as Collectives. Drops calls that were prepared for a failed job.
   void begin();
   /// The transport's channel for the group's channel `number`, which is below kChannels.
   [[nodiscard]] std::uint32_t channel(std::uint32_t number) const;
   /// An identifier of the group's call number `call`, equal on all tasks of the group.
-  [[nodiscard]] std::uint64_t place(std::uint64_t call) const;
+  [[nodiscard]] std::uint64_t call_key(std::uint64_t call) const;
 
  private:
   struct Hash {
@@ -119,7 +119,7 @@ class DirectGroup {
   [[nodiscard]] std::shared_ptr<PreparedCall> prepare(const DirectKey& key, const DirectCall& call,
                                                       std::span<const std::int64_t> sizes);
   [[nodiscard]] std::span<std::byte> memory_of(PreparedCall& made, DType dtype) const;
-  void give_up(std::list<DirectKey>::iterator oldest);
+  void evict_call(std::list<DirectKey>::iterator oldest);
   void compare(PreparedCall& made) const;
   void run(const DirectKey& key, const DirectCall& call, std::span<const std::int64_t> sizes,
            const source_location& at);
@@ -136,7 +136,7 @@ class DirectGroup {
   std::vector<std::uint32_t> free_channels_;  // of dropped calls; the last one is used first
   std::uint32_t channels_ = 0;                // number of channels used so far
   CopyMemory copies_;
-  std::vector<DirectPair> pairs_;  // by member
+  std::vector<PairCounts> pairs_;  // by member
 };
 
 }  // namespace ferry

@@ -40,20 +40,20 @@ class PairRun : public DirectRun {
         message_(message),
         group_(group),
         sends_(message.from == group.member()),
-        place_(Hasher(group.place(0)).add(message.from).add(message.to).add(message.number).digest()),
-        stamp_(Hasher(place_).add(static_cast<int>(message.dtype)).add(message.bytes).digest()) {}
+        call_key_(Hasher(group.call_key(0)).add(message.from).add(message.to).add(message.number).digest()),
+        stamp_(Hasher(call_key_).add(static_cast<int>(message.dtype)).add(message.bytes).digest()) {}
 
   bool progress() final {
-    if (!met_) {
-      if (!talk_.done(transport()) || theirs() != stamp_) return false;
-      met_ = true;
+    if (!agreed_) {
+      if (!talk_.done(transport()) || other_stamp() != stamp_) return false;
+      agreed_ = true;
     }
-    DirectPair& pair = group_.pair(peer());
-    std::uint64_t& moved = sends_ ? pair.sent : pair.received;
+    PairCounts& pair = group_.pair(peer());
+    std::uint64_t& moved = sends_ ? pair.moved_sends : pair.moved_receives;
     if (!moving_ && moved != message_.number) return false;
     if (!std::exchange(moving_, true)) {
       ++moved;
-      if (message_.bytes > PairHead::kRoom) values_.add(move());
+      if (message_.bytes > PairHead::kRoom) values_.add(start_values());
     }
     if (!values_.done(transport())) return false;
     finish();
@@ -73,9 +73,9 @@ class PairRun : public DirectRun {
                     "], message " + std::to_string(message_.number + 1) + " from task " +
                     std::to_string(task(message_.from)) + " to task " + std::to_string(task(message_.to)) + ", at " +
                     line(),
-            .where = stamp_,
+            .collective_key = stamp_,
             .tasks = {task(peer())},
-            .place = place_};
+            .call_key = call_key_};
   }
 
  protected:
@@ -83,11 +83,11 @@ class PairRun : public DirectRun {
   [[nodiscard]] int peer() const { return sends_ ? message_.to : message_.from; }
   [[nodiscard]] std::int32_t task(int member) const { return group_.tasks()[static_cast<std::size_t>(member)]; }
   [[nodiscard]] const PairMessage& message() const { return message_; }
-  /// tell() sends a description of the message, hear() receives one.
-  void tell(std::uint32_t channel, std::span<const std::byte> bytes) {
+  /// send_description() sends a description of the message, receive_description() receives one.
+  void send_description(std::uint32_t channel, std::span<const std::byte> bytes) {
     talk_.add(transport().send(task(peer()), group_.channel(channel), bytes));
   }
-  void hear(std::uint32_t channel, std::span<std::byte> bytes) {
+  void receive_description(std::uint32_t channel, std::span<std::byte> bytes) {
     talk_.add(transport().receive(task(peer()), group_.channel(channel), bytes));
   }
   [[nodiscard]] const std::uint64_t& stamp() const { return stamp_; }
@@ -96,17 +96,17 @@ class PairRun : public DirectRun {
 
  private:
   /// The stamp that the other end has sent.
-  [[nodiscard]] virtual std::uint64_t theirs() const = 0;
+  [[nodiscard]] virtual std::uint64_t other_stamp() const = 0;
   /// Starts to move the values.
-  [[nodiscard]] virtual Ticket move() = 0;
+  [[nodiscard]] virtual Ticket start_values() = 0;
   virtual void finish() {}
 
   const PairMessage message_;
   DirectGroup& group_;
   const bool sends_;
-  const std::uint64_t place_, stamp_;
+  const std::uint64_t call_key_, stamp_;
   Tickets talk_, values_;
-  bool met_ = false, moving_ = false;
+  bool agreed_ = false, moving_ = false;
 };
 
 class SendRun final : public PairRun {
@@ -115,13 +115,13 @@ class SendRun final : public PairRun {
       : PairRun(group, at, message), values_(values) {
     head_.stamp = stamp();
     if (message.bytes > 0 && message.bytes <= PairHead::kRoom) std::memcpy(head_.values.data(), values, message.bytes);
-    hear(kAnswerChannel, std::as_writable_bytes(std::span(&answer_, 1)));
-    tell(kHeadChannel, std::as_bytes(std::span(&head_, 1)));
+    receive_description(kAnswerChannel, std::as_writable_bytes(std::span(&answer_, 1)));
+    send_description(kHeadChannel, std::as_bytes(std::span(&head_, 1)));
   }
 
  private:
-  [[nodiscard]] std::uint64_t theirs() const override { return answer_; }
-  [[nodiscard]] Ticket move() override {
+  [[nodiscard]] std::uint64_t other_stamp() const override { return answer_; }
+  [[nodiscard]] Ticket start_values() override {
     return transport().send(task(peer()), value_channel(), {values_, message().bytes});
   }
 
@@ -134,14 +134,14 @@ class ReceiveRun final : public PairRun {
  public:
   ReceiveRun(DirectGroup& group, const source_location& at, const PairMessage& message, std::byte* values)
       : PairRun(group, at, message), values_(values) {
-    hear(kHeadChannel, std::as_writable_bytes(std::span(&head_, 1)));
-    tell(kAnswerChannel, std::as_bytes(std::span(&stamp(), 1)));
+    receive_description(kHeadChannel, std::as_writable_bytes(std::span(&head_, 1)));
+    send_description(kAnswerChannel, std::as_bytes(std::span(&stamp(), 1)));
   }
 
  private:
-  [[nodiscard]] std::uint64_t theirs() const override { return head_.stamp; }
+  [[nodiscard]] std::uint64_t other_stamp() const override { return head_.stamp; }
   /// Receives into memory that the sender can write, if the transport has such memory.
-  [[nodiscard]] Ticket move() override {
+  [[nodiscard]] Ticket start_values() override {
     std::byte* target = values_;
     if (transport().lends(task(peer())) && !transport().shared_memory()->lend({values_, message().bytes})) {
       copy_ = copies().take(message().bytes, transport());
@@ -168,8 +168,8 @@ void check_peer(const DirectGroup& group, std::string_view call, int peer) {
 }
 
 template <class Run, class Values>
-std::shared_ptr<DirectRun> begun(DirectGroup& group, const source_location& at, const PairMessage& message,
-                                 Values* values) {
+std::shared_ptr<DirectRun> start_run(DirectGroup& group, const source_location& at, const PairMessage& message,
+                                     Values* values) {
   DirectJob& job = group.job();
   return job.guarded([&] {
     auto run = std::make_shared<Run>(group, at, message, values);
@@ -185,16 +185,16 @@ std::shared_ptr<DirectRun> start_sending(DirectGroup& group, DType dtype, std::s
                                          const source_location& at) {
   group.begin();
   check_peer(group, "send", to);
-  const PairMessage message{dtype, values.size(), group.member(), to, group.pair(to).sends++};
-  return begun<SendRun>(group, at, message, values.data());
+  const PairMessage message{dtype, values.size(), group.member(), to, group.pair(to).started_sends++};
+  return start_run<SendRun>(group, at, message, values.data());
 }
 
 std::shared_ptr<DirectRun> start_receiving(DirectGroup& group, DType dtype, std::span<std::byte> values, int from,
                                            const source_location& at) {
   group.begin();
   check_peer(group, "receive", from);
-  const PairMessage message{dtype, values.size(), from, group.member(), group.pair(from).receives++};
-  return begun<ReceiveRun>(group, at, message, values.data());
+  const PairMessage message{dtype, values.size(), from, group.member(), group.pair(from).started_receives++};
+  return start_run<ReceiveRun>(group, at, message, values.data());
 }
 
 }  // namespace ferry

@@ -96,7 +96,7 @@ bool DirectJob::test(DirectRun& run) {
     const TimePoint now = system_clock().now();
     const bool moves = look_for_moves();
     if (run.done()) {
-      if (run.reported_at_ != TimePoint()) position()->goes_on();
+      if (run.reported_at_ != TimePoint()) position()->end_wait();
     } else if (!run.tested_) {
       run.tested_ = state_.clock().now();
       run.tested_at_ = now;
@@ -108,7 +108,7 @@ bool DirectJob::test(DirectRun& run) {
       run.reported_at_ = now;
       Awaited awaited = oldest_of(run.group()).awaited();
       awaited.until = now + kTests;
-      position()->waits(std::move(awaited));
+      position()->begin_wait(std::move(awaited));
     }
   });
   return run.done();
@@ -163,7 +163,7 @@ void DirectJob::wait_longer(const std::function<bool()>& ready, const std::funct
   TimePoint waits_since = clock.now(), tried = begin;
   struct Report {
     ~Report() {
-      if (about != nullptr) position->goes_on();
+      if (about != nullptr) position->end_wait();
     }
     Position* const position;
     const DirectRun* about = nullptr;
@@ -174,10 +174,10 @@ void DirectJob::wait_longer(const std::function<bool()>& ready, const std::funct
     if (clock.now() - waits_since >= patience()) throw stalled(oldest());
     if (report.position != nullptr && report.about != &oldest() && system_clock().now() - begin >= kLongWait) {
       report.about = &oldest();
-      report.position->waits(report.about->awaited());
+      report.position->begin_wait(report.about->awaited());
     }
     {
-      const Position::Part rests(position(), false);
+      const Position::Phase rests(position(), false);
       transport().idle(nap);
     }
     tried = system_clock().now();

@@ -146,7 +146,7 @@ template <class F>
 auto DirectJob::guarded(F f) {
   const DefaultFloats floats;  // floating-point modes for folds
   try {
-    const Position::Part works(position(), true);
+    const Position::Phase works(position(), true);
     return f();
   } catch (const Error& error) {
     fail(error);

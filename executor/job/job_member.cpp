@@ -41,7 +41,7 @@ std::vector<std::string> JobMember::agree_on_problem(const std::string& problem,
 Error JobMember::out_of_memory() {
   Error error = Error(Code::resource, "out of memory on task {}", task_)
                     .hint("fewer --tasks or --threads, or a higher limit (ulimit -v)");
-  tell(error);
+  abort_job(error);
   return error;
 }
 
@@ -49,12 +49,13 @@ Error JobMember::explained(const Error& error) {
   if (!cluster_.watch) return error;
   const std::optional<Failure> failure = transport_.failure();
   const Error why = cluster_.watch->explained(error, task_, failure);
-  if (why.is_told_elsewhere() && !failure) tell(why);  // else the other tasks would take this task's exit for the cause
+  if (why.is_told_elsewhere() && !failure)
+    abort_job(why);  // else the other tasks would take this task's exit for the cause
   return why;
 }
 
 /// Aborts the job. If there is a verdict, the abort is in the name of the task that prints the verdict.
-void JobMember::tell(const Error& error) {
+void JobMember::abort_job(const Error& error) {
   failed_ = true;
   const int teller = cluster_.watch ? cluster_.watch->teller().value_or(task_) : task_;
   transport_.abort({teller, error.code(), error.text(), true});

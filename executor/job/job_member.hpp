@@ -33,12 +33,12 @@ class JobMember {
   /// Returns the texts of all tasks, in the order of tasks; a lost task's text is empty. All tasks call it.
   [[nodiscard]] std::vector<std::string> exchange(const std::string& mine) const {
     std::vector<std::string> all = transport_.exchange(mine, deadline());
-    call_begins();
+    report_all_called();
     return all;
   }
-  /// Call it when the tasks have met in a call of the session (Position::begins).
-  void call_begins() const {
-    if (cluster_.watch) position()->begins();
+  /// Call it when the tasks have met in a call of the session (Position::set_all_called).
+  void report_all_called() const {
+    if (cluster_.watch) position()->set_all_called();
   }
   /// From now on the job continues without the lost tasks among `tasks`, if the transport supports it. All tasks call
   /// it.
@@ -56,17 +56,17 @@ class JobMember {
       return f();
     } catch (const Error& error) {
       const Error why = explained(error);
-      tell(why);
+      abort_job(why);
       throw why;
     } catch (...) {
-      tell(as_error(std::current_exception(), Code::program, "a callback"));
+      abort_job(as_error(std::current_exception(), Code::program, "a callback"));
       throw;
     }
   }
   /// Returns f(), in which an Error occurs on all tasks alike, so no task needs to inform the others. After an Error
   /// this session cannot be used again.
   template <class F>
-  auto together(F f) {
+  auto run_collective(F f) {
     try {
       return f();
     } catch (const Error& error) {
@@ -74,9 +74,9 @@ class JobMember {
       throw cluster_.found_by_all(explained(error));
     }
   }
-  /// Like together(), if nothing was exchanged: the session stays usable after an Error.
+  /// Like run_collective(), if nothing was exchanged: the session stays usable after an Error.
   template <class F>
-  auto alike(F f) const {
+  auto run_without_exchange(F f) const {
     try {
       return f();
     } catch (const Error& error) {
@@ -103,7 +103,7 @@ class JobMember {
   [[nodiscard]] Error out_of_memory();
 
  private:
-  void tell(const Error& error);
+  void abort_job(const Error& error);
 
   const int task_;
   Transport& transport_;

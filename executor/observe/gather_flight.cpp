@@ -10,13 +10,13 @@ namespace {
 
 /// The time to gather all records, and the time to wait for the process that gathers them. A launcher gives a failed
 /// job two seconds.
-constexpr std::chrono::milliseconds kToGather{1000}, kToWait{1500};
+constexpr std::chrono::milliseconds kGatherTimeout{1000}, kWaitTimeout{1500};
 
 /// A task that has been outside of the session for at least this time was already outside before the job failed.
 constexpr std::chrono::seconds kBefore{2};
 
 /// A task's state; empty if the task has returned from its run, as all tasks do after a failure.
-std::string state_text(const Sighting& task) {
+std::string state_text(const TaskStatus& task) {
   if (task.state == ProcessState::gone) return "is gone";
   if (task.state == ProcessState::stopped) return "is stopped";
   const bool back = task.pulse.doing == Pulse::Doing::inside ||
@@ -31,10 +31,10 @@ std::vector<FlightFile::Event> events_of(const FlightRecord& record) {
   return events;
 }
 
-std::vector<FlightFile::Task> gathered(Watch& watch) {
+std::vector<FlightFile::Task> gather_tasks(Watch& watch) {
   std::vector<FlightFile::Task> tasks;
-  const std::vector<FlightRecord> records = watch.flights().gather(watch.answering(), kToGather);
-  for (const Sighting& task : watch.seen())
+  const std::vector<FlightRecord> records = watch.flights().gather(watch.answering(), kGatherTimeout);
+  for (const TaskStatus& task : watch.statuses())
     tasks.push_back({who(task), state_text(task), events_of(records[static_cast<std::size_t>(task.pulse.task)])});
   return tasks;
 }
@@ -45,10 +45,10 @@ void write_flight(const std::string& file, const Error& error, Watch* watch,
                   const std::map<int, FlightRecord>& own) try {
   const bool gathers = watch == nullptr || watch->gathers();
   // Another process may have gathered all records, and exited, before this process failed.
-  if (watch != nullptr && watch->flights().await_end(gathers ? Duration::zero() : kToWait)) return;
+  if (watch != nullptr && watch->flights().await_end(gathers ? Duration::zero() : kWaitTimeout)) return;
   if (!gathers) return;
   FlightFile flight{.error = error.what(), .time = static_cast<std::int64_t>(wall_seconds()), .tasks = {}};
-  flight.tasks = watch != nullptr ? gathered(*watch) : std::vector<FlightFile::Task>{{"task 0", "", {}}};
+  flight.tasks = watch != nullptr ? gather_tasks(*watch) : std::vector<FlightFile::Task>{{"task 0", "", {}}};
   for (const auto& [task, record] : own) flight.tasks[static_cast<std::size_t>(task)].events = events_of(record);
   write_flight_file(local_files(), file, flight);
   if (watch != nullptr) watch->flights().end();

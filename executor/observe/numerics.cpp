@@ -38,7 +38,7 @@ NotFinite not_finite(DType dtype, std::span<const std::byte> bytes) {
   }
 }
 
-std::string made_of(const Given& given, const NotFinite& result) {
+std::string fault_text(const NonFiniteInputs& given, const NotFinite& result) {
   const bool nan = result.nans > 0 && !given.nan;
   const bool infinite = result.infinities > 0 && !given.nan && !given.infinite;
   if (!nan && !infinite) return {};

@@ -18,7 +18,7 @@ struct NotFinite {
 [[nodiscard]] NotFinite not_finite(DType dtype, std::span<const std::byte> bytes);
 
 /// Whether the inputs of an op have NaN or infinite elements.
-struct Given {
+struct NonFiniteInputs {
   bool nan = false, infinite = false;
   void add(const NotFinite& numbers) {
     nan = nan || numbers.nans > 0;
@@ -28,6 +28,6 @@ struct Given {
 
 /// Describes the fault of an op's result: NaN though no input had one, or an infinity though all inputs were finite; so
 /// an intended infinity, as in a mask, is not reported for later ops. Empty: nothing is wrong.
-[[nodiscard]] std::string made_of(const Given& given, const NotFinite& result);
+[[nodiscard]] std::string fault_text(const NonFiniteInputs& given, const NotFinite& result);
 
 }  // namespace ferry

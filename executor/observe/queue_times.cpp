@@ -51,9 +51,9 @@ void QueueTimes::add_from(std::size_t count, const Plan& plan, std::uint64_t pla
   struct Measured {
     Duration begin, end;  ///< since DeviceClock::zero
   };
-  const std::span<const Given> done = std::span(given_).subspan(count);
+  const std::span<const SubmittedWork> done = std::span(given_).subspan(count);
   std::vector<Measured> measured;
-  for (const Given& given : done) {
+  for (const SubmittedWork& given : done) {
     await(given.ends);
     DeviceClock& clock = clocks_.at(role_.queues[given.queue].device);
     const Measured& times = measured.emplace_back(

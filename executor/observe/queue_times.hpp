@@ -36,7 +36,7 @@ class QueueTimes {
   void add_from(std::size_t count, const Plan& plan, std::uint64_t plan_id, const Await& await);
 
  private:
-  struct Given {
+  struct SubmittedWork {
     const Instruction* instruction = nullptr;
     std::uint32_t queue = 0;  ///< index into PlanClass::queues
     TimePoint given;          ///< by the host's clock
@@ -57,7 +57,7 @@ class QueueTimes {
   const std::span<const Devices::Owned> queues_;
   Trace& trace_;
   std::map<std::uint32_t, DeviceClock> clocks_;  // by index into PlanClass::devices
-  std::vector<Given> given_;
+  std::vector<SubmittedWork> given_;
   std::vector<Devices::Owned> events_;  // begins with the events of given_, two for each element
 };
 

@@ -61,7 +61,7 @@ class CollectiveBars {
         {"id", std::to_string(task_) + "." + std::to_string(plan_id) + "." + std::to_string(instruction.collective())},
         {"ts", at},
         {"pid", task_}};
-    if (starts && told_.emplace(plan_id, instruction.collective()).second)
+    if (starts && described_.emplace(plan_id, instruction.collective()).second)
       json["args"] = {{"members", *membership(plan.groupings[collective.grouping], task_).group},
                       {"sends", sends_json(sends_of_collective(plan, collective, task_))}};
     return line(json);
@@ -69,7 +69,7 @@ class CollectiveBars {
 
  private:
   int task_;
-  std::set<std::pair<std::uint64_t, std::uint32_t>> told_;
+  std::set<std::pair<std::uint64_t, std::uint32_t>> described_;
 };
 
 /// Shorter waits for other threads are not shown, since reading the clock takes as long.

@@ -60,9 +60,9 @@ void TurnRecord::begin_step(std::int64_t step, std::span<const std::int32_t> wor
         .hint("repeat no more steps than were recorded");
 }
 
-std::map<std::int32_t, std::int64_t> TurnRecord::ends(std::span<const std::int32_t> workers) {
+std::map<std::int32_t, std::int64_t> TurnRecord::last_steps(std::span<const std::int32_t> workers) {
   read(workers);
-  return ends_;
+  return last_steps_;
 }
 
 std::optional<TurnRecord::Turn> TurnRecord::next() {
@@ -126,7 +126,7 @@ void TurnRecord::read(std::span<const std::int32_t> workers) {
         malformed(number, formatted("there is no turn {:?}", word));
       turns.push_back({*worker, static_cast<Turn::Kind>(kind)});
       if (turns.back().kind == Turn::Kind::take) ++taken[*worker];
-      if (turns.back().kind == Turn::Kind::lost) ends_[*worker] = steps_.front().first + taken[*worker];
+      if (turns.back().kind == Turn::Kind::lost) last_steps_[*worker] = steps_.front().first + taken[*worker];
     }
   }
   if (number < 2) malformed(number, "it is cut short");

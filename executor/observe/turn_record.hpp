@@ -49,7 +49,7 @@ class TurnRecord {
   [[nodiscard]] bool replays() const { return replays_; }
   /// When replaying: for each worker that was lost, the number of its steps, including steps before the record. Errors
   /// as begin_step().
-  [[nodiscard]] std::map<std::int32_t, std::int64_t> ends(std::span<const std::int32_t> workers);
+  [[nodiscard]] std::map<std::int32_t, std::int64_t> last_steps(std::span<const std::int32_t> workers);
   /// When replaying: the step's next turn; nothing at its end.
   [[nodiscard]] std::optional<Turn> next();
   /// When replaying: throws OtherRun with Error(usage), because this run does not match the record; `why` is the
@@ -74,7 +74,7 @@ class TurnRecord {
   std::int64_t step_ = 0;
   std::string text_;                                             // recorded turns that are not yet written
   std::deque<std::pair<std::int64_t, std::deque<Turn>>> steps_;  // to be replayed
-  std::map<std::int32_t, std::int64_t> ends_;                    // the result of ends()
+  std::map<std::int32_t, std::int64_t> last_steps_;              // the result of last_steps()
 };
 
 }  // namespace ferry

@@ -93,8 +93,8 @@ bool WorkTimer::end_step(TimePoint begin, TimePoint end) {
   seconds_in_sample_ += seconds(end - begin);
   if (end - sample_begin_ < kSample) return false;
   end_sample();
-  if (end - told_ < tell_interval(end - measured_since_)) return false;
-  told_ = end;
+  if (end - reported_ < report_interval(end - measured_since_)) return false;
+  reported_ = end;
   return true;
 }
 
@@ -126,7 +126,7 @@ WorkTimes WorkTimer::times(std::vector<LinkUse> links) const {
   std::vector<const Kind*> busiest;
   for (const Kind& kind : kinds_)
     if (!kind.runs.empty()) busiest.push_back(&kind);
-  const std::size_t told = std::min(busiest.size(), kTold);
+  const std::size_t told = std::min(busiest.size(), kReportedKinds);
   std::ranges::partial_sort(busiest, busiest.begin() + static_cast<std::ptrdiff_t>(told), std::ranges::greater(),
                             &Kind::total);
   busiest.resize(told);

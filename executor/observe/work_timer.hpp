@@ -37,7 +37,7 @@ class WorkTimer {
   /// Adds the time of an instruction that `thread` has run in a timed step.
   void add(std::size_t thread, const Instruction& instruction, const Reading& before);
   /// Call it after a timed step. Returns true if times() has new values to report, at most once in each
-  /// tell_interval().
+  /// report_interval().
   [[nodiscard]] bool end_step(TimePoint begin, TimePoint end);
   /// `links`: the recent traffic of the task's links.
   [[nodiscard]] WorkTimes times(std::vector<LinkUse> links = {}) const;
@@ -48,7 +48,7 @@ class WorkTimer {
   /// other threads on its core.
   static constexpr std::chrono::milliseconds kSample{100};
   /// The samples that a Ring keeps, and the kinds of instructions that times() lists.
-  static constexpr std::size_t kKept = 32, kTold = 8;
+  static constexpr std::size_t kKept = 32, kReportedKinds = 8;
   /// The pause for each timed instruction, counted from the begin of the step: until it has passed, no step is timed.
   /// Timing an instruction takes half a microsecond.
   static constexpr std::chrono::microseconds kPause{100};
@@ -108,7 +108,7 @@ class WorkTimer {
   std::int64_t samples_ = 0;
   std::int64_t steps_in_sample_ = 0;
   double seconds_in_sample_ = 0;
-  TimePoint measured_since_, sample_begin_, told_, next_;
+  TimePoint measured_since_, sample_begin_, reported_, next_;
   int begun_ = 0;
   bool timed_ = false;
 };

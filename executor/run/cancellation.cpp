@@ -12,7 +12,7 @@ void Cancellation::fail(const Error& error) {
   workers_.notify();
 }
 
-void Cancellation::check_asked() const {
+void Cancellation::check_must_end() const {
   check_interrupt();
   if (watch_ != nullptr && watch_->over()) throw watch_->verdict(task_);
   if (workers_.cancelled()) throw Error(Code::interrupted, "the session was destroyed during a run");

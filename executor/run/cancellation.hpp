@@ -35,7 +35,7 @@ class Cancellation {
   }
   /// Throws Error(interrupted) if a signal or the end of the session asks the run to end. Throws the verdict of the
   /// job's watch if there is one.
-  void check_asked() const;
+  void check_must_end() const;
 
  private:
   Workers& workers_;

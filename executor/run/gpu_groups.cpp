@@ -65,7 +65,7 @@ class Exchange {
 /// and the folds after it are one kernel.
 class FoldedSum {
  public:
-  FoldedSum(const Schedule& schedule, const Collective& collective, int member, const GpuGroups::Places& places,
+  FoldedSum(const Schedule& schedule, const Collective& collective, int member, const GpuGroups::OperandMemory& places,
             const KernelTable& kernels, const void* tag)
       : schedule_(schedule), collective_(collective), member_(member), places_(places), kernels_(kernels), tag_(tag) {}
 
@@ -140,7 +140,7 @@ class FoldedSum {
   const Schedule& schedule_;
   const Collective& collective_;
   const int member_;
-  const GpuGroups::Places places_;
+  const GpuGroups::OperandMemory places_;
   const KernelTable& kernels_;
   const void* const tag_;
   std::vector<GpuCollective::Stage> stages_;
@@ -199,7 +199,7 @@ DeviceLaunch GpuFold::launch(void* queue, const void* tag) {
 }
 
 /// The plan's groups that no earlier plan had, in the order of the plan's collectives.
-std::vector<GpuGroups::Group> GpuGroups::unknown(const Plan& plan) {
+std::vector<GpuGroups::Group> GpuGroups::add_new_groups(const Plan& plan) {
   std::vector<Group> found;
   for (std::uint32_t c = 0; c < plan.collectives.size(); ++c) {
     if (plan.collectives[c].gpu == kNone) continue;
@@ -211,7 +211,7 @@ std::vector<GpuGroups::Group> GpuGroups::unknown(const Plan& plan) {
 
 void GpuGroups::join(const Plan& plan, int task, const Devices* devices, Transport& transport,
                      const Deadline& deadline) {
-  const std::vector<Group> fresh = unknown(plan);
+  const std::vector<Group> fresh = add_new_groups(plan);
   if (fresh.empty()) return;
   devices_ = devices;
   // The first task of each group makes the group's name.
@@ -246,7 +246,7 @@ void GpuGroups::join(const Plan& plan, int task, const Devices* devices, Transpo
 }
 
 std::unique_ptr<GpuCollective> GpuGroups::collective(const Plan& plan, int task, const Instruction& instruction,
-                                                     const Places& places, const KernelTable& kernels) const {
+                                                     const OperandMemory& places, const KernelTable& kernels) const {
   const Collective& collective = plan.collectives[instruction.collective()];
   const Schedule& schedule = plan.schedules[collective.schedule];
   const Membership place = membership(plan.groupings[collective.grouping], task);

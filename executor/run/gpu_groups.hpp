@@ -58,13 +58,14 @@ class GpuGroups {
   void join(const Plan& plan, int task, const Devices* devices, Transport& transport, const Deadline& deadline);
 
   /// The memory of an instruction's operands; null if there is no such operand.
-  struct Places {
+  struct OperandMemory {
     std::byte *input = nullptr, *output = nullptr, *slots = nullptr;
   };
   /// Makes the work that an instruction submits to the GPU's queue; the instruction starts a collective on the task's
   /// GPU. `kernels`: the GPU's kernels. The plan must outlive the result.
   [[nodiscard]] std::unique_ptr<GpuCollective> collective(const Plan& plan, int task, const Instruction& instruction,
-                                                          const Places& places, const KernelTable& kernels) const;
+                                                          const OperandMemory& places,
+                                                          const KernelTable& kernels) const;
 
   /// Aborts the collectives in flight, because the job has failed.
   void abandon();
@@ -76,7 +77,7 @@ class GpuGroups {
     auto operator<=>(const Group&) const = default;
   };
 
-  [[nodiscard]] std::vector<Group> unknown(const Plan& plan);
+  [[nodiscard]] std::vector<Group> add_new_groups(const Plan& plan);
 
   std::set<Group> known_;  ///< groups of all tasks
   std::map<Group, Devices::Owned> joined_;

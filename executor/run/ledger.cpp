@@ -23,17 +23,17 @@ void Ledger::start(const Resolved& r, Ticket ticket) {
   FERRY_ASSERT(!r.link->pending, "a channel is used again before its wait");
   if (ticket == kComplete) return;
   r.link->ticket = ticket;
-  enter(r);
+  add_pending(r);
 }
 
 void Ledger::start_collective(const Resolved& r) {
   FERRY_ASSERT(!r.link->pending, "a collective is started again before its wait");
   r.link->before = r.link->call->moved();
   r.link->call->start();
-  if (!move_on(*r.link->call)) enter(r);
+  if (!progress_call(*r.link->call)) add_pending(r);
 }
 
-void Ledger::enter(const Resolved& r) {
+void Ledger::add_pending(const Resolved& r) {
   r.link->pending = true;
   r.link->since = r.plan;
   pending_.push_back(r.link);
@@ -41,7 +41,7 @@ void Ledger::enter(const Resolved& r) {
 
 /// Sets in_collective_ during progress(). progress() splits folds into chunks, and poll_quietly() is called between the
 /// chunks; polling there would re-enter the same fold.
-bool Ledger::move_on(GroupCall& call) {
+bool Ledger::progress_call(GroupCall& call) {
   const struct Folding {
     explicit Folding(bool& now) : now(now) { now = true; }
     ~Folding() { now = false; }
@@ -52,7 +52,7 @@ bool Ledger::move_on(GroupCall& call) {
 
 bool Ledger::arrived(Link& link) {
   if (!link.pending) return true;
-  if (!(link.call != nullptr ? move_on(*link.call) : transport_.done(link.ticket))) return false;
+  if (!(link.call != nullptr ? progress_call(*link.call) : transport_.done(link.ticket))) return false;
   link.pending = false;
   pending_.erase(std::find(pending_.begin(), pending_.end(), &link));
   return true;

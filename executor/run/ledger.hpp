@@ -21,7 +21,7 @@ class Ledger {
   void receive(const Resolved& r);
   void start_collective(const Resolved& r);
   /// For a receive that is not started (Resolved::kTaken): true once the message has arrived in the output.
-  [[nodiscard]] bool taken(const Resolved& r) {
+  [[nodiscard]] bool try_take(const Resolved& r) {
     return shared_memory_->take(r.link->peer, r.link->channel, {r.output, r.bytes});
   }
   /// Makes progress with the link's transfer; true once nothing is pending on the link.
@@ -39,8 +39,8 @@ class Ledger {
 
  private:
   void start(const Resolved& r, Ticket ticket);
-  void enter(const Resolved& r);
-  bool move_on(GroupCall& call);
+  void add_pending(const Resolved& r);
+  bool progress_call(GroupCall& call);
 
   Transport& transport_;
   SharedMemory* const shared_memory_;  // null if the transport has none

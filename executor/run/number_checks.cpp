@@ -12,8 +12,8 @@ NotFinite not_finite(const Array& array) {
   return not_finite(array.dtype, {array.data, static_cast<std::size_t>(array.count()) * size_of(array.dtype)});
 }
 
-Given NumberChecks::given_to(const Resolved& r) {
-  Given given;
+NonFiniteInputs NumberChecks::check_inputs(const Resolved& r) {
+  NonFiniteInputs given;
   for (const Extent& extent : r.extents)
     if (!extent.output) *extent.size = resolved_.extent_of(extent, r);
   if (r.what == Opcode::kernel)
@@ -26,7 +26,7 @@ Given NumberChecks::given_to(const Resolved& r) {
   return given;
 }
 
-void NumberChecks::check_result(const Resolved& r, const Given& given) const {
+void NumberChecks::check_result(const Resolved& r, const NonFiniteInputs& given) const {
   if (r.what == Opcode::kernel)
     for (const Array& output : r.run->outputs) require_finite(given, not_finite(output));
   if (r.what == Opcode::collective_wait)
@@ -42,8 +42,8 @@ std::span<const std::byte> NumberChecks::fed(const Resolved& r) {
   return {r.output + kExtentBytes, row * static_cast<std::size_t>(*extent.header)};
 }
 
-void NumberChecks::require_finite(const Given& given, const NotFinite& result) const {
-  if (const std::string made = made_of(given, result); !made.empty())
+void NumberChecks::require_finite(const NonFiniteInputs& given, const NotFinite& result) const {
+  if (const std::string made = fault_text(given, result); !made.empty())
     throw Error(Code::numeric, made + ", in step " + std::to_string(step_) + " (counted from 0)");
 }
 

@@ -23,10 +23,10 @@ class NumberChecks {
   void begin_step(std::int64_t step) { step_ = step; }
   /// Sets the extents of the inputs of an instruction that is about to run, then checks the inputs. It does not check
   /// received values, which their sender has checked. Of a collective's inputs it checks only this task's contribution.
-  [[nodiscard]] Given given_to(const Resolved& r);
+  [[nodiscard]] NonFiniteInputs check_inputs(const Resolved& r);
   /// Error(numeric) when a result has NaN though no input had, or Inf though all inputs were finite.
-  void check_result(const Resolved& r, const Given& given) const;
-  void require_finite(const Given& given, const NotFinite& result) const;
+  void check_result(const Resolved& r, const NonFiniteInputs& given) const;
+  void require_finite(const NonFiniteInputs& given, const NotFinite& result) const;
 
  private:
   [[nodiscard]] static std::span<const std::byte> fed(const Resolved& r);
@@ -36,7 +36,7 @@ class NumberChecks {
 
   const ResolvedPlan& resolved_;
   std::int64_t step_ = 0;
-  std::unordered_map<const Link*, Given> of_collectives_;  ///< the inputs of collectives in flight
+  std::unordered_map<const Link*, NonFiniteInputs> of_collectives_;  ///< the inputs of collectives in flight
 };
 
 }  // namespace ferry

@@ -31,9 +31,9 @@ Found either(Found one, Found other) {
   return one->code == Code::program ? one : other->code == Code::program ? other : Origin{Code::program, "several ops"};
 }
 
-class Search {
+class OriginSearch {
  public:
-  explicit Search(const Plan& plan) : plan_(plan) {}
+  explicit OriginSearch(const Plan& plan) : plan_(plan) {}
 
   /// The origin of a buffer's value; nothing if the search has already visited the buffer.
   Found of(int task, std::uint32_t buffer, int moves = 0) {
@@ -153,7 +153,7 @@ class Search {
 
 Error error_of_value(const BadValue& bad, const Plan& plan, const Instruction& instruction, int task) {
   const auto input = static_cast<std::uint32_t>(bad.input());
-  const Found origin = Search(plan).of_inputs(task, instruction, input, input + 1, 0);
+  const Found origin = OriginSearch(plan).of_inputs(task, instruction, input, input + 1, 0);
   Error error(origin ? origin->code : bad.code(), bad.text());
   if (origin) error.note("input " + std::to_string(input) + " comes from " + origin->what);
   return error;

@@ -28,19 +28,19 @@ Queues::Queues(const ResolvedPlan& resolved, const Devices& devices, const Kerne
 void Queues::find_works(const KernelTable& kernels) {
   works_.resize(role_.instructions.size());
   for (const Region& region : role_.regions) {
-    std::vector<std::vector<Work*>> of_strand(role_.strands());
+    std::vector<std::vector<WorkItem*>> of_strand(role_.strands());
     for (const std::uint32_t i : region.instructions) {
       const Instruction& instruction = role_.instructions[i];
-      Work& work = works_[i];
+      WorkItem& work = works_[i];
       if (role_.on_queue(instruction)) {
         work.queue = queues_[instruction.strand - role_.threads].get();
-        work.is = role_.queues[instruction.strand - role_.threads];
+        work.queue_info = role_.queues[instruction.strand - role_.threads];
         if (instruction.what == Opcode::collective) work.collective = collective_of(instruction, kernels);
       }
       for (const std::uint32_t w : instruction.waits) {
         const Wait& wait = role_.waits[w];
         if (wait.count == 0) continue;
-        Work& earlier = *of_strand[wait.strand][wait.count - 1];
+        WorkItem& earlier = *of_strand[wait.strand][wait.count - 1];
         if (earlier.happened == nullptr) earlier.happened = events_.emplace_back(devices_.event()).get();
         work.after.push_back(earlier.happened);
       }
@@ -70,7 +70,7 @@ void Queues::find_stretches() {
 }
 
 void Queues::before(const Resolved& r, Waiting& waiting) {
-  for (void* const event : of(r).after) wait(event, r, waiting);
+  for (void* const event : item_of(r).after) wait(event, r, waiting);
   if (devices_.asks_for_touches() && r.what != Opcode::loop) touch(r);  // a loop's condition is yet to be computed
 }
 
@@ -100,15 +100,15 @@ void Queues::touch(const Resolved& r) const {
 }
 
 void Queues::give(const Resolved& r, Traffic& moved, Waiting& waiting) {
-  const Work& work = of(r);
+  const WorkItem& work = item_of(r);
   for (void* const event : work.after) devices_.wait(work.queue, event);
   submit(r, work, moved, waiting);
 }
 
-DeviceWork Queues::put(const Resolved& r, const Work& work) {
+DeviceWork Queues::submit_work(const Resolved& r, const WorkItem& work) {
   if (r.what == Opcode::copy) {
     devices_.copy(work.queue, r.output, r.input, r.bytes, r.plan);
-    return work_of_copy(work.is.role, r.bytes);
+    return work_of_copy(work.queue_info.role, r.bytes);
   }
   if (r.run == nullptr) return {};
   r.run->queue = work.queue;
@@ -118,7 +118,7 @@ DeviceWork Queues::put(const Resolved& r, const Work& work) {
 
 /// Submits a collective to its queue. The queue's library may ask to be called again until the other members have
 /// joined.
-DeviceWork Queues::meet(const Resolved& r, const Work& work, Traffic& moved, Waiting& waiting) {
+DeviceWork Queues::submit_collective(const Resolved& r, const WorkItem& work, Traffic& moved, Waiting& waiting) {
   const GpuCollective& mine = *work.collective;
   for (const GpuCollective::Stage& stage : mine.stages) {
     if (stage.fold != nullptr)
@@ -130,18 +130,19 @@ DeviceWork Queues::meet(const Resolved& r, const Work& work, Traffic& moved, Wai
   return {.collectives = 1};
 }
 
-void Queues::submit(const Resolved& r, const Work& work, Traffic& moved, Waiting& waiting) {
+void Queues::submit(const Resolved& r, const WorkItem& work, Traffic& moved, Waiting& waiting) {
   const bool timed = times_ && (work.collective != nullptr || r.run != nullptr || r.what == Opcode::copy);
   if (timed) times_->before(*r.plan);
-  const DeviceWork given = work.collective != nullptr ? meet(r, work, moved, waiting) : put(r, work);
-  count(work.is, given, moved);
+  const DeviceWork given =
+      work.collective != nullptr ? submit_collective(r, work, moved, waiting) : submit_work(r, work);
+  count(work.queue_info, given, moved);
   if (timed) times_->after();
   if (work.happened != nullptr) devices_.record(work.queue, work.happened);
   if (one_by_one_) wait_for_queue(work.queue, r, waiting);
 }
 
 std::size_t Queues::give_captured(std::span<const Resolved> list, Traffic& moved) {
-  const Work& first = of(list.front());
+  const WorkItem& first = item_of(list.front());
   if (first.stretch == kNone) return 0;
   Stretch& stretch = stretches_[first.stretch];
   if (!std::exchange(stretch.has_run, true)) return 0;
@@ -149,21 +150,21 @@ std::size_t Queues::give_captured(std::span<const Resolved> list, Traffic& moved
   if (stretch.graph == nullptr) {
     stretch.work.replays = 1;
     devices_.begin_capture(first.queue);
-    for (const Resolved& r : list) stretch.work += put(r, first);
+    for (const Resolved& r : list) stretch.work += submit_work(r, first);
     stretch.graph = devices_.end_capture(first.queue);
   }
   for (void* const event : first.after) devices_.wait(first.queue, event);
   devices_.replay(first.queue, stretch.graph.get());
-  count(first.is, stretch.work, moved);
-  if (void* const happened = of(list.back()).happened; happened != nullptr) devices_.record(first.queue, happened);
+  count(first.queue_info, stretch.work, moved);
+  if (void* const happened = item_of(list.back()).happened; happened != nullptr) devices_.record(first.queue, happened);
   return list.size();
 }
 
 void Queues::give_checked(const Resolved& r, Traffic& moved, Waiting& waiting, NumberChecks& checks) {
   if (r.run == nullptr) return give(r, moved, waiting);
-  const Work& work = of(r);
+  const WorkItem& work = item_of(r);
   for (void* const event : work.after) devices_.wait(work.queue, event);
-  Given given;
+  NonFiniteInputs given;
   const std::vector<Array> inputs = on_host(r.run->inputs, work.queue, r, waiting);
   for (const Array& input : inputs) given.add(not_finite(input));
   given.infinite = given.infinite || r.run->inputs.empty();
@@ -175,11 +176,11 @@ void Queues::give_checked(const Resolved& r, Traffic& moved, Waiting& waiting, N
 std::vector<Array> Queues::on_host(std::span<const Array> arrays, void* queue, const Resolved& r, Waiting& waiting) {
   std::vector<Array> copies(arrays.begin(), arrays.end());
   used_.clear();
-  looked_at_.clear();
+  host_copies_.clear();
   for (Array& array : copies) {
     const auto bytes = static_cast<std::size_t>(array.count()) * size_of(array.dtype);
     if (array.data == nullptr || bytes == 0) continue;
-    std::vector<std::byte>& copy = looked_at_.emplace_back(bytes);
+    std::vector<std::byte>& copy = host_copies_.emplace_back(bytes);
     used_.push_back(devices_.host_memory(copy.data(), bytes));
     devices_.copy(queue, copy.data(), array.data, bytes, r.plan);
     array.data = copy.data();
@@ -193,7 +194,7 @@ void Queues::wait_for_queue(void* queue, const Resolved& r, Waiting& waiting) {
   wait(caught_up_.get(), r, waiting);
 }
 
-void Queues::sets(const std::int64_t& number) const {
+void Queues::before_number_write(const std::int64_t& number) const {
   if (devices_.asks_for_touches())
     devices_.touches(reinterpret_cast<const std::byte*>(&number), sizeof number, true, nullptr);
 }

@@ -64,12 +64,12 @@ class Queues {
   }
   /// Call it before the host sets a number that kernels read besides their operands: the number of the step or of an
   /// iteration.
-  void sets(const std::int64_t& number) const;
+  void before_number_write(const std::int64_t& number) const;
 
  private:
-  struct Work {
+  struct WorkItem {
     void* queue = nullptr;          ///< null: the host runs it
-    PlanQueue is = {};              ///< the description of `queue`
+    PlanQueue queue_info = {};      ///< the description of `queue`
     void* happened = nullptr;       ///< the event that marks its end; null: nobody waits for it
     std::vector<void*> after;       ///< the events to wait for before it
     std::uint32_t stretch = kNone;  ///< the captured stretch that begins with it
@@ -81,20 +81,20 @@ class Queues {
     DeviceWork work;
     Devices::Owned graph;
   };
-  [[nodiscard]] Work& of(const Resolved& r) { return works_[static_cast<std::size_t>(r.plan - first_)]; }
+  [[nodiscard]] WorkItem& item_of(const Resolved& r) { return works_[static_cast<std::size_t>(r.plan - first_)]; }
   void find_works(const KernelTable& kernels);
   void find_stretches();
   [[nodiscard]] std::unique_ptr<GpuCollective> collective_of(const Instruction& instruction,
                                                              const KernelTable& kernels) const;
   /// Submits the instruction's work without waits and events. Returns the work.
-  DeviceWork put(const Resolved& r, const Work& work);
-  DeviceWork meet(const Resolved& r, const Work& work, Traffic& moved, Waiting& waiting);
+  DeviceWork submit_work(const Resolved& r, const WorkItem& work);
+  DeviceWork submit_collective(const Resolved& r, const WorkItem& work, Traffic& moved, Waiting& waiting);
   void count(const PlanQueue& queue, const DeviceWork& given, Traffic& moved) {
     given_[queue.device] += given;
     moved.copies += given.copies_in + given.copies_out + given.copies_within;
   }
   /// Like give(), without the waits.
-  void submit(const Resolved& r, const Work& work, Traffic& moved, Waiting& waiting);
+  void submit(const Resolved& r, const WorkItem& work, Traffic& moved, Waiting& waiting);
   void touch(const Resolved& r) const;
   void wait(void* event, const Resolved& r, Waiting& waiting);
   void wait_for_queue(void* queue, const Resolved& r, Waiting& waiting);
@@ -110,12 +110,12 @@ class Queues {
   const Instruction* const first_;
   std::vector<DeviceWork> given_;
   // Destroyed after the queues, since the queues' work may touch this memory.
-  std::vector<std::vector<std::byte>> looked_at_;
+  std::vector<std::vector<std::byte>> host_copies_;
   std::vector<Stretch> stretches_;
   std::vector<Devices::Owned> used_, host_memory_, queues_, events_;
   Devices::Owned caught_up_;  ///< recorded by wait_for_queue()
   std::optional<QueueTimes> times_;
-  std::vector<Work> works_;  ///< by index of the instruction in the plan class
+  std::vector<WorkItem> works_;  ///< by index of the instruction in the plan class
 };
 
 }  // namespace ferry

@@ -38,7 +38,7 @@ ResolvedPlan::ResolvedPlan(const Plan& plan, int task, const ResolveContext& con
   place_buffers(context);
   describe_buffers();
   depth_.assign(regions_, 0);
-  for (std::uint32_t region : {0U, 1U}) nest(region, 0);
+  for (std::uint32_t region : {0U, 1U}) set_depths(region, 0);
   const std::uint32_t deepest = *std::max_element(depth_.begin(), depth_.end());
   numbers_.assign(1 + deepest, 0);
   links_.resize(plan.channels.size() + plan.collectives.size());
@@ -142,29 +142,29 @@ void ResolvedPlan::describe_buffers() {
   };
   for (const Buffer& buffer : role_.buffers) {
     sizes_.push_back(buffer.sizes);
-    place_.emplace_back();
+    part_indices_.emplace_back();
     if (buffer.window == kNone) {
       whole_.push_back(buffer.sizes);
       begin_.emplace_back(buffer.sizes.size(), 0);
     } else {
       whole_.push_back(plan_.windows[buffer.window].sizes);
       begin_.push_back(begin_at(plan_.windows[buffer.window], place));
-      place_.back().resize(buffer.sizes.size());
+      part_indices_.back().resize(buffer.sizes.size());
       for (const SplitDim& split : plan_.windows[buffer.window].splits)
-        place_.back()[split.dim] = place(split.grouping).member;
+        part_indices_.back()[split.dim] = place(split.grouping).member;
     }
   }
 }
 
-void ResolvedPlan::nest(std::uint32_t region, std::uint32_t depth) {
+void ResolvedPlan::set_depths(std::uint32_t region, std::uint32_t depth) {
   depth_[region] = depth;
   const Range range = role_.regions[region].instructions;
   for (const std::uint32_t i : range) {
     const Instruction& instruction = role_.instructions[i];
     if (instruction.what != Opcode::loop && instruction.what != Opcode::branch) continue;
     const std::uint32_t inside = depth + (instruction.what == Opcode::loop ? 1 : 0);
-    nest(instruction.region(), inside);
-    nest(instruction.other_region(), inside);
+    set_depths(instruction.region(), inside);
+    set_depths(instruction.other_region(), inside);
   }
 }
 
@@ -225,15 +225,15 @@ void ResolvedPlan::mark_waits() {
     }
   }
   for (const auto& list : lists_) {
-    std::vector<Direct>& direct = direct_.emplace_back();
-    direct.reserve(list.size());
+    std::vector<ShortForm>& short_form = short_forms_.emplace_back();
+    short_form.reserve(list.size());
     for (const Resolved& resolved : list) {
       const bool plain = resolved.what == Opcode::kernel && resolved.flags == 0 && resolved.extents.empty() &&
                          resolved.link == nullptr;
       const bool nothing = resolved.what == Opcode::receive && resolved.flags == Resolved::kTaken;
-      direct.push_back(plain     ? Direct{resolved.kernel, resolved.run}
-                       : nothing ? Direct{[](KernelRun&) {}, &nothing_}
-                                 : Direct{});
+      short_form.push_back(plain     ? ShortForm{resolved.kernel, resolved.run}
+                           : nothing ? ShortForm{[](KernelRun&) {}, &nothing_}
+                                     : ShortForm{});
     }
   }
 }
@@ -438,7 +438,8 @@ void ResolvedPlan::find_extents(Resolved& resolved, const Instruction& instructi
 }
 
 Array ResolvedPlan::array(std::uint32_t b) {
-  return {addresses_[b], role_.buffers[b].dtype, sizes_[b], whole_[b], begin_[b], role_.buffers[b].bounded, place_[b]};
+  return {addresses_[b], role_.buffers[b].dtype,   sizes_[b],       whole_[b],
+          begin_[b],     role_.buffers[b].bounded, part_indices_[b]};
 }
 
 Type ResolvedPlan::type(std::uint32_t b) const {
@@ -448,7 +449,7 @@ Type ResolvedPlan::type(std::uint32_t b) const {
   return {buffer.dtype, std::move(shape)};
 }
 
-void ResolvedPlan::refuse(const Extent& extent, const Resolved& r) const {
+void ResolvedPlan::throw_bad_extent(const Extent& extent, const Resolved& r) const {
   throw Error(Code::bug, "the extent {} of an input of '{}' is out of its bound {}", *extent.header,
               as_is(plan_.string(r.plan->name)), extent.bound);
 }

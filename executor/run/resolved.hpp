@@ -52,7 +52,7 @@ struct Extent {
 
 /// The short form of an instruction that only runs a kernel: 16 bytes, so that long lists stay in the caches. `kernel`
 /// is null for an instruction that needs its Resolved.
-struct Direct {
+struct ShortForm {
   void (*kernel)(KernelRun&) = nullptr;
   KernelRun* run = nullptr;
 };
@@ -113,8 +113,8 @@ class ResolvedPlan {
     return lists_[region * threads_ + thread];
   }
   /// The same instructions in their short form.
-  [[nodiscard]] std::span<const Direct> direct(std::uint32_t region, std::size_t thread) const {
-    return direct_[region * threads_ + thread];
+  [[nodiscard]] std::span<const ShortForm> short_form(std::uint32_t region, std::size_t thread) const {
+    return short_forms_[region * threads_ + thread];
   }
   /// Sets the number of the step that kernels see.
   void begin_step(std::int64_t step) { numbers_[0] = step; }
@@ -131,7 +131,7 @@ class ResolvedPlan {
   /// The numbers that kernels read besides their operands: the numbers of the step and of iterations.
   [[nodiscard]] std::span<const std::byte> numbers() const { return std::as_bytes(std::span(numbers_)); }
   /// Whether only thread 0 has instructions.
-  [[nodiscard]] bool single() const { return single_; }
+  [[nodiscard]] bool is_single_threaded() const { return single_; }
   [[nodiscard]] const Plan& plan() const { return plan_; }
   [[nodiscard]] int task() const { return task_; }
   [[nodiscard]] std::size_t links() const { return links_.size(); }
@@ -141,17 +141,17 @@ class ResolvedPlan {
   [[nodiscard]] std::int64_t extent_of(const Extent& extent, const Resolved& r) const {
     if (*extent.header >= 0 && *extent.header <= extent.bound) [[likely]]
       return *extent.header;
-    refuse(extent, r);
+    throw_bad_extent(extent, r);
   }
   /// Bytes of the arenas and the variables, by index into PlanClass::devices.
   [[nodiscard]] std::span<const std::uint64_t> arena_bytes() const { return arena_bytes_; }
 
  private:
-  [[noreturn]] void refuse(const Extent& extent, const Resolved& r) const;
+  [[noreturn]] void throw_bad_extent(const Extent& extent, const Resolved& r) const;
   void place_buffers(const ResolveContext& context);
   [[nodiscard]] Arena step_arena(std::uint64_t bytes, const std::string& what, Transport& transport) const;
   void describe_buffers();
-  void nest(std::uint32_t region, std::uint32_t depth);
+  void set_depths(std::uint32_t region, std::uint32_t depth);
   void resolve_region(std::uint32_t region, const ResolveContext& context);
   void mark_waits();
   void link_puts();
@@ -205,12 +205,12 @@ class ResolvedPlan {
   bool single_ = true;
   std::vector<Arena> step_arenas_, state_arenas_;
   std::vector<std::uint64_t> arena_bytes_;
-  std::vector<std::byte*> addresses_;                                     // by buffer
-  std::vector<std::vector<std::int64_t>> sizes_, whole_, begin_, place_;  // by buffer
-  std::vector<std::uint32_t> depth_;                                      // by region: number of loops around it
+  std::vector<std::byte*> addresses_;                                            // by buffer
+  std::vector<std::vector<std::int64_t>> sizes_, whole_, begin_, part_indices_;  // by buffer
+  std::vector<std::uint32_t> depth_;                                             // by region: number of loops around it
   std::vector<std::vector<Resolved>> lists_;
-  std::vector<std::vector<Direct>> direct_;  // the short forms of lists_
-  std::vector<std::int64_t> numbers_;        // the step's, then iterations': one block, which devices may read
+  std::vector<std::vector<ShortForm>> short_forms_;  // the short forms of lists_
+  std::vector<std::int64_t> numbers_;                // the step's, then iterations': one block, which devices may read
   std::vector<std::span<const std::byte>> host_variables_;
   KernelRun nothing_;  // target of the short form of an instruction that does nothing
   std::vector<Array> arrays_;

@@ -122,7 +122,7 @@ StencilParts ResolvedPlan::parts_of_stencil(const Instruction& instruction, cons
   const Range members = role_.regions[instruction.region()].instructions;
   const std::int64_t elements = elements_of(role_.buffers[role_.outputs(role_.instructions[members.first])[0]]);
   std::map<std::uint32_t, std::uint32_t> known;  // by buffer: its index in parts.arrays
-  const auto index_of = [&](std::uint32_t b, StencilArray::Is is) {
+  const auto index_of = [&](std::uint32_t b, StencilArray::Storage is) {
     const auto [at, fresh] = known.try_emplace(b, static_cast<std::uint32_t>(parts.arrays.size()));
     const Buffer& buffer = role_.buffers[b];
     if (fresh)
@@ -131,8 +131,8 @@ StencilParts ResolvedPlan::parts_of_stencil(const Instruction& instruction, cons
     return at->second;
   };
   const auto kind_of = [&](std::uint32_t b) {
-    if (elements_of(role_.buffers[b]) != elements) return StencilArray::Is::one;
-    return role_.buffers[b].space == Buffer::Space::tile ? StencilArray::Is::slot : StencilArray::Is::whole;
+    if (elements_of(role_.buffers[b]) != elements) return StencilArray::Storage::one;
+    return role_.buffers[b].space == Buffer::Space::tile ? StencilArray::Storage::slot : StencilArray::Storage::whole;
   };
   for (const std::uint32_t m : members) {
     const Instruction& member = role_.instructions[m];
@@ -147,7 +147,7 @@ StencilParts ResolvedPlan::parts_of_stencil(const Instruction& instruction, cons
     }
     StencilWindow& added = parts.windows.emplace_back(StencilWindow{window_member(member, context)});
     for (const std::uint32_t b : role_.inputs(member)) added.inputs.push_back(array(b));
-    added.made = index_of(out, StencilArray::Is::window);
+    added.made = index_of(out, StencilArray::Storage::window);
     added.shift = kernel.shifting.shift({.inputs = added.inputs,
                                          .outputs = {&parts.arrays[added.made].array, 1},
                                          .state = added.member.state,

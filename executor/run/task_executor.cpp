@@ -70,7 +70,7 @@ struct TaskExecutor::State {
     for (Walker& walker : walkers) walker.begin();
     if (queues) queues->clear_given();
     if (resolved.links() > 0) workers.on_chunk([this] { ledger.poll_quietly(); });
-    if (resolved.single()) {
+    if (resolved.is_single_threaded()) {
       workers.run_alone([this] { walkers[0].run(region); });
     } else {
       for (Progress& p : shared.progress) p.done.store(0, std::memory_order_relaxed);
@@ -124,7 +124,7 @@ TaskExecutor::~TaskExecutor() = default;
 void TaskExecutor::step(std::int64_t step, std::span<const Tensor> feeds, std::span<Tensor> fetched,
                         std::int64_t following) {
   if (state_->turns) state_->turns->begin_step(step, following);
-  if (state_->queues) state_->queues->sets(state_->resolved.step());
+  if (state_->queues) state_->queues->before_number_write(state_->resolved.step());
   state_->resolved.begin_step(step);
   if (state_->position != nullptr) state_->position->begins_step();
   if (state_->shared.recorder != nullptr) state_->shared.recorder->begins_step(step);
@@ -135,10 +135,10 @@ void TaskExecutor::step(std::int64_t step, std::span<const Tensor> feeds, std::s
   state_->run(1, step);
 }
 
-std::uint64_t TaskExecutor::spot() const {
-  std::uint64_t spot = 0;
-  for (const Walker& walker : state_->walkers) spot = spot * 31 + walker.spot();
-  return spot;
+std::uint64_t TaskExecutor::progress_tag() const {
+  std::uint64_t progress_tag = 0;
+  for (const Walker& walker : state_->walkers) progress_tag = progress_tag * 31 + walker.progress_tag();
+  return progress_tag;
 }
 
 std::optional<std::string> TaskExecutor::computes(bool first_waits) const {

@@ -68,7 +68,7 @@ class TaskExecutor final : public RunningPlan {
   /// steps before their server has ended this step.
   void step(std::int64_t step, std::span<const Tensor> feeds, std::span<Tensor> fetched, std::int64_t following = 0);
 
-  [[nodiscard]] std::uint64_t spot() const override;
+  [[nodiscard]] std::uint64_t progress_tag() const override;
   [[nodiscard]] std::optional<std::string> computes(bool first_waits) const override;
 
   /// The messages and copies of the last step, without the setup.

@@ -28,7 +28,7 @@ void TurnOrder::begin_step(std::int64_t step, std::int64_t following) {
 
 bool TurnOrder::end_step() {
   if (!complete()) return false;
-  if (record_ != nullptr && record_->replays() && (due_ || (due_ = recorded()))) return false;
+  if (record_ != nullptr && record_->replays() && (due_ || (due_ = next_recorded()))) return false;
   for (Worker& worker : workers_)
     if (!worker.lost) --worker.ahead;
   if (record_ != nullptr) record_->end_step();
@@ -39,31 +39,31 @@ bool TurnOrder::complete() const {
   return std::ranges::none_of(workers_, [](const Worker& worker) { return !worker.lost && worker.ahead == 0; });
 }
 
-bool TurnOrder::may_get(const Worker& worker) const {
-  return !worker.lost && !worker.given && worker.ahead <= std::min(serving_.staleness, following_);
+bool TurnOrder::may_send_inputs(const Worker& worker) const {
+  return !worker.lost && !worker.has_inputs && worker.ahead <= std::min(serving_.staleness, following_);
 }
 
-bool TurnOrder::has_come(Worker& worker) {
+bool TurnOrder::poll_results(Worker& worker) {
   bool all = true;
   for (std::size_t i = 0; i < worker.receives.size(); ++i) {
     if (worker.arrived[i]) continue;
     const Resolved& r = worker.receives[i];
-    worker.arrived[i] = (r.flags & Resolved::kTaken) != 0 ? ledger_.taken(r) : ledger_.arrived(*r.link);
+    worker.arrived[i] = (r.flags & Resolved::kTaken) != 0 ? ledger_.try_take(r) : ledger_.arrived(*r.link);
     all = all && worker.arrived[i];
   }
   return all;
 }
 
 /// The record's next turn, whether or not it can be run yet.
-std::optional<TurnOrder::Turn> TurnOrder::recorded() {
+std::optional<TurnOrder::Turn> TurnOrder::next_recorded() {
   while (const std::optional<TurnRecord::Turn> turn = record_->next()) {
     const auto worker = static_cast<std::size_t>(std::ranges::find(tasks_, turn->worker) - tasks_.begin());
     if (turn->kind == Kind::lost) {
-      give_up(worker);
+      mark_lost(worker);
       continue;
     }
     const bool take = turn->kind == Kind::take;
-    if (take ? !workers_[worker].given || workers_[worker].lost : !may_get(workers_[worker]))
+    if (take ? !workers_[worker].has_inputs || workers_[worker].lost : !may_send_inputs(workers_[worker]))
       record_->refuse((take ? "nothing can be taken from task " : "nothing may be given to task ") +
                       std::to_string(turn->worker));
     return Turn{worker, take};
@@ -74,12 +74,12 @@ std::optional<TurnOrder::Turn> TurnOrder::recorded() {
 void TurnOrder::look_for_losses() {
   for (std::size_t w = 0; w < workers_.size(); ++w) {
     if (workers_[w].lost || !transport_.is_lost(tasks_[w])) continue;
-    give_up(w);
+    mark_lost(w);
     if (record_ != nullptr) record_->add({tasks_[w], Kind::lost});
   }
 }
 
-void TurnOrder::give_up(std::size_t worker) {
+void TurnOrder::mark_lost(std::size_t worker) {
   workers_[worker].lost = true;
   if (!std::ranges::all_of(workers_, &Worker::lost)) return;
   throw Error(Code::peer_lost, "all workers are lost: the last was task {}", tasks_[worker])
@@ -88,19 +88,19 @@ void TurnOrder::give_up(std::size_t worker) {
 
 std::optional<TurnOrder::Turn> TurnOrder::next() {
   if (record_ != nullptr && record_->replays()) {
-    if (!due_ && !(due_ = recorded())) {
+    if (!due_ && !(due_ = next_recorded())) {
       if (complete()) return std::nullopt;
       record_->refuse("workers are behind");
     }
-    if (due_->take && !has_come(workers_[due_->worker])) return std::nullopt;
+    if (due_->take && !poll_results(workers_[due_->worker])) return std::nullopt;
     return due_;
   }
   look_for_losses();
   for (std::size_t k = 1; k <= workers_.size(); ++k) {
     const std::size_t w = (last_ + k) % workers_.size();
-    if (may_get(workers_[w])) return Turn{w, false};
+    if (may_send_inputs(workers_[w])) return Turn{w, false};
     // The results of a task that is lost meanwhile may be incomplete.
-    if (workers_[w].given && !workers_[w].lost && has_come(workers_[w]) && !transport_.is_lost(tasks_[w]))
+    if (workers_[w].has_inputs && !workers_[w].lost && poll_results(workers_[w]) && !transport_.is_lost(tasks_[w]))
       return Turn{w, true};
   }
   return std::nullopt;
@@ -119,7 +119,7 @@ std::span<const Resolved> TurnOrder::received(const Turn& turn) const {
 
 void TurnOrder::done(const Turn& turn) {
   Worker& worker = workers_[turn.worker];
-  worker.given = !turn.take;
+  worker.has_inputs = !turn.take;
   last_ = turn.worker;
   due_.reset();
   if (record_ != nullptr && !record_->replays())

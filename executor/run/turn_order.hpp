@@ -52,15 +52,15 @@ class TurnOrder {
     std::span<const Resolved> receives;  ///< the receive_waits of its take
     std::vector<bool> arrived;           ///< by receive
     std::int64_t ahead = 0;              ///< number of its steps that were taken, from this step on
-    bool given = false;                  ///< its inputs were sent, and its results are not taken yet
+    bool has_inputs = false;             ///< its inputs were sent, and its results are not taken yet
     bool lost = false;
   };
 
-  [[nodiscard]] bool may_get(const Worker& worker) const;
-  [[nodiscard]] bool has_come(Worker& worker);
-  [[nodiscard]] std::optional<Turn> recorded();
+  [[nodiscard]] bool may_send_inputs(const Worker& worker) const;
+  [[nodiscard]] bool poll_results(Worker& worker);
+  [[nodiscard]] std::optional<Turn> next_recorded();
   void look_for_losses();
-  void give_up(std::size_t worker);
+  void mark_lost(std::size_t worker);
 
   const Serving& serving_;
   const Transport& transport_;

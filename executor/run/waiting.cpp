@@ -9,7 +9,7 @@
 
 namespace ferry {
 
-Error Waiting::verdict(const Resolved& r, Duration waited) const {
+Error Waiting::stall_error(const Resolved& r, Duration waited) const {
   std::vector<std::string> others;
   for (const Link* link : ledger_.pending())
     if (link != r.link) others.push_back(pending_text(resolved_.plan(), *link->since, resolved_.task()));
@@ -26,7 +26,7 @@ Awaited Waiting::awaited(const Resolved& r) const {
   for (const std::int32_t task :
        *membership(plan.groupings[plan.collectives[r.plan->collective()].grouping], resolved_.task()).group)
     if (task != resolved_.task()) awaited.tasks.push_back(task);
-  awaited.where = Hasher().add(options_.plan_id).add(r.plan->collective()).add(resolved_.step()).digest();
+  awaited.collective_key = Hasher().add(options_.plan_id).add(r.plan->collective()).add(resolved_.step()).digest();
   return awaited;
 }
 

@@ -38,7 +38,7 @@ class Waiting {
   /// Error(interrupted); Stopped.
   template <class Ready>
   void until(const Ready& ready, const Resolved& r) {
-    if (!ready()) longer(ready, r);
+    if (!ready()) wait_longer(ready, r);
   }
 
   [[nodiscard]] Duration deadline() const { return options_.limit.time; }
@@ -59,14 +59,14 @@ class Waiting {
   static constexpr int kSpinShare = 4, kPauseEvery = 8;
 
   template <class Ready>
-  [[gnu::noinline]] void longer(const Ready& ready, const Resolved& r) {
+  [[gnu::noinline]] void wait_longer(const Ready& ready, const Resolved& r) {
     const auto spin = [&] { return workers_.spin(ready, workers_.spins() / kSpinShare, kPauseEvery); };
     if (spin()) return;
     const Duration patience = deadline() + std::min<Duration>(deadline(), kGrace);
     TimePoint last = options_.limit.clock->now();
     const TimePoint begin = system_clock().now();
     Report report(options_.position);
-    const bool no_other = resolved_.single() && !resolved_.queued();
+    const bool no_other = resolved_.is_single_threaded() && !resolved_.queued();
     std::chrono::microseconds nap = no_other ? kLongIdle : kShortIdle;
     const std::chrono::microseconds longest = no_other ? kLongestIdle : kShortIdle;
     while (!ready()) {
@@ -77,9 +77,9 @@ class Waiting {
         last = options_.limit.clock->now();
         continue;
       }
-      cancellation_.check_asked();
-      if (const Duration waited = options_.limit.clock->now() - last; waited >= patience) throw verdict(r, waited);
-      if (report.due() && r.link != nullptr && system_clock().now() - begin >= kLong) report.waits(awaited(r));
+      cancellation_.check_must_end();
+      if (const Duration waited = options_.limit.clock->now() - last; waited >= patience) throw stall_error(r, waited);
+      if (report.due() && r.link != nullptr && system_clock().now() - begin >= kLong) report.begin_wait(awaited(r));
       transport_.idle(nap);
       nap = std::min(2 * nap, longest);
     }
@@ -90,13 +90,13 @@ class Waiting {
    public:
     explicit Report(Position* position) : position_(position) {}
     ~Report() {
-      if (reported_) position_->goes_on();
+      if (reported_) position_->end_wait();
     }
     Report(const Report&) = delete;
     Report& operator=(const Report&) = delete;
     [[nodiscard]] bool due() const { return position_ != nullptr && !reported_; }
-    void waits(Awaited awaited) {
-      position_->waits(std::move(awaited));
+    void begin_wait(Awaited awaited) {
+      position_->begin_wait(std::move(awaited));
       reported_ = true;
     }
 
@@ -105,7 +105,7 @@ class Waiting {
     bool reported_ = false;
   };
 
-  [[nodiscard]] Error verdict(const Resolved& r, Duration waited) const;
+  [[nodiscard]] Error stall_error(const Resolved& r, Duration waited) const;
   [[nodiscard]] Awaited awaited(const Resolved& r) const;
 
   const ResolvedPlan& resolved_;

@@ -26,7 +26,7 @@ void Walker::begin() {
 
 void Walker::run(std::uint32_t region) {
   try {
-    shared_.cancellation.check_asked();
+    shared_.cancellation.check_must_end();
     walk(region);
   } catch (const Stopped&) {
   } catch (const OtherRun& other) {
@@ -76,10 +76,10 @@ void Walker::walk_part(std::uint32_t region, Range part) {
   if (timed || shared_.trace != nullptr || shared_.checks != nullptr || shared_.recorder != nullptr) [[unlikely]]
     return walk_watched(region, part);
   Resolved* r = resolved_.list(region, thread_).data() + part.first;
-  for (const Direct& direct : resolved_.direct(region, thread_).subspan(part.first, part.count)) {
+  for (const ShortForm& short_form : resolved_.short_form(region, thread_).subspan(part.first, part.count)) {
     at(r);
-    if (direct.kernel != nullptr) [[likely]]
-      direct.kernel(*direct.run);
+    if (short_form.kernel != nullptr) [[likely]]
+      short_form.kernel(*short_form.run);
     else
       execute(*r);
     ++r;
@@ -130,7 +130,7 @@ void Walker::walk_watched(std::uint32_t region, Range part) {
     const bool waits = (r.flags & Resolved::kWaits) != 0;
     const TimePoint due = trace != nullptr ? system_clock().now() : TimePoint();
     if ((checks != nullptr || timer != nullptr || trace != nullptr) && waits) await(r);
-    const Given given = checks != nullptr ? checks->given_to(r) : Given();
+    const NonFiniteInputs given = checks != nullptr ? checks->check_inputs(r) : NonFiniteInputs();
     const TimePoint begin = trace != nullptr && (waits || checks != nullptr) ? system_clock().now() : due;
     const WorkTimer::Reading before = timer != nullptr ? WorkTimer::Reading::now() : WorkTimer::Reading();
     execute(r);
@@ -165,7 +165,7 @@ void Walker::walk_watched(std::uint32_t region, Range part) {
     const bool queued = role.on_queue(*r.plan);
     const TimePoint due = trace != nullptr ? system_clock().now() : TimePoint();
     if (!queued) shared_.queues->before(r, shared_.waiting);
-    const Given given = checks != nullptr && !queued ? checks->given_to(r) : Given();
+    const NonFiniteInputs given = checks != nullptr && !queued ? checks->check_inputs(r) : NonFiniteInputs();
     const TimePoint begin = trace != nullptr ? system_clock().now() : TimePoint();
     if (!queued)
       execute(r);
@@ -226,7 +226,7 @@ void Walker::perform(Resolved& r) {
       return;
     case Opcode::receive_wait:
       if ((r.flags & Resolved::kTaken) != 0)
-        shared_.waiting.until([&] { return shared_.ledger.taken(r); }, r);
+        shared_.waiting.until([&] { return shared_.ledger.try_take(r); }, r);
       else
         shared_.waiting.until([&] { return shared_.ledger.arrived(*r.link); }, r);
       ++moved_.received_messages;
@@ -282,7 +282,7 @@ void Walker::run_epilogue(const Resolved& r) {
 
 [[gnu::noinline]] void Walker::loop(const Resolved& r) {
   std::int64_t& iteration = resolved_.iterations()[loops_++];
-  if (shared_.queues != nullptr) shared_.queues->sets(iteration);
+  if (shared_.queues != nullptr) shared_.queues->before_number_write(iteration);
   iteration = 0;
   if (loops_ == 1) watch_.begin();
   for (;;) {
@@ -290,21 +290,21 @@ void Walker::run_epilogue(const Resolved& r) {
     if (shared_.queues != nullptr) shared_.queues->reads(r);
     if (!truth(r)) break;
     walk(r.other_region);
-    if (shared_.queues != nullptr) shared_.queues->sets(iteration);
+    if (shared_.queues != nullptr) shared_.queues->before_number_write(iteration);
     ++iteration;
     if (watch_.due() || interrupt_requested() != 0) [[unlikely]]
-      look_up(r, iteration);
+      check_loop(r, iteration);
   }
   --loops_;
 }
 
 /// Checks whether the loop must end early (another walker's failure, an interrupt, a lost task, the deadline).
 /// Elsewhere waits check these, but a loop may never reach a wait.
-[[gnu::noinline]] void Walker::look_up(const Resolved& r, std::int64_t iteration) {
+[[gnu::noinline]] void Walker::check_loop(const Resolved& r, std::int64_t iteration) {
   const bool around = watch_.look();
   shared_.cancellation.check_stopping();
   try {
-    shared_.cancellation.check_asked();
+    shared_.cancellation.check_must_end();
     if (around && !shared_.ledger.poll()) shared_.transport.idle(std::chrono::microseconds(0));
   } catch (Error& error) {
     throw error.note("in " + iteration_text(resolved_.plan(), *r.plan, resolved_.task(), iteration));

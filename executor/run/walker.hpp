@@ -61,9 +61,9 @@ class alignas(64) Walker {
   /// Runs the thread's instructions of the region and of those nested in it. Failures are reported to the Cancellation.
   void run(std::uint32_t region);
 
-  /// The walker's position; any thread may call these. spot(): a number that changes with each instruction. computes():
-  /// the instruction; null if the walker waits for other walkers or runs nothing.
-  [[nodiscard]] std::uint64_t spot() const {
+  /// The walker's position; any thread may call these. progress_tag(): a number that changes with each instruction.
+  /// computes(): the instruction; null if the walker waits for other walkers or runs nothing.
+  [[nodiscard]] std::uint64_t progress_tag() const {
     return reinterpret_cast<std::uintptr_t>(current_.load(std::memory_order_relaxed));
   }
   [[nodiscard]] const Instruction* computes() const {
@@ -92,7 +92,7 @@ class alignas(64) Walker {
   void run_kernel(Resolved& r);
   static void run_epilogue(const Resolved& r);
   void loop(const Resolved& r);
-  void look_up(const Resolved& r, std::int64_t iteration);
+  void check_loop(const Resolved& r, std::int64_t iteration);
   void feed(const Resolved& r);
   void fetch(const Resolved& r);
   [[nodiscard]] const std::vector<std::int64_t>& sizes_here(const PlanPort& port, const Resolved& r) const;

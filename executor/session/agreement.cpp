@@ -235,7 +235,7 @@ class Agreement {
   }
 
  private:
-  struct Given {
+  struct GivenFeed {
     FeedType first;                               // from the first task that gives the feed
     std::vector<std::int32_t> tasks, with_bytes;  // that give the feed; that give its bytes; ascending
     std::vector<std::int64_t> rows;               // as in PartRows; empty if not by parts
@@ -252,9 +252,9 @@ class Agreement {
           formatted("task 0 fetches and runs{:.400}; {}{:.400}", requests_[0].request, as_is(who), asked.request));
     require_same_steps(requests_[0].steps, asked.steps, task);
     for (const FeedType& feed : asked.feeds) {
-      Given& given = given_[feed.name];
+      GivenFeed& given = given_[feed.name];
       if (given.tasks.empty()) given.first = feed;
-      if (unlike(given.first, feed)) {
+      if (sizes_differ(given.first, feed)) {
         const std::string what =
             formatted("{} feeds {} for the input '{}', task {} feeds {}", as_is(who), as_is(text_of(feed)), feed.name,
                       given.tasks[0], as_is(text_of(given.first)));
@@ -270,7 +270,7 @@ class Agreement {
   }
 
   /// Whether the sizes of a feed differ between two tasks. Parts may differ in dim 0.
-  static bool unlike(const FeedType& a, const FeedType& b) {
+  static bool sizes_differ(const FeedType& a, const FeedType& b) {
     const std::size_t from = a.by_parts ? 1 : 0;
     return a.by_parts != b.by_parts || a.sizes.size() != b.sizes.size() ||
            !std::equal(a.sizes.begin() + from, a.sizes.end(), b.sizes.begin() + from);
@@ -281,7 +281,7 @@ class Agreement {
   }
 
   /// The feed is given by the task that owns the input if it has the feed, else by the first task that has it.
-  Signature::Feed feed(const std::string& name, const Given& given) const {
+  Signature::Feed feed(const std::string& name, const GivenFeed& given) const {
     const Op op = graph_.op(*graph_.find(name));
     if (!given.rows.empty()) return parts_of(op, given);
     const std::vector<std::int32_t>& givers = given.tasks;
@@ -302,7 +302,7 @@ class Agreement {
   }
 
   /// The feed of an input that is fed by parts. In a job of one task, the part is the whole value.
-  Signature::Feed parts_of(const Op& op, const Given& given) const {
+  Signature::Feed parts_of(const Op& op, const GivenFeed& given) const {
     Signature::Feed feed{op.output(0), 0, given.first.sizes, topology_.size() > 1};
     feed.sizes[0] = rows_in(given.rows);
     return feed;
@@ -312,7 +312,7 @@ class Agreement {
   const Topology& topology_;
   std::vector<TaskRequest> requests_;  // equal successive requests are kept once: among many tasks nearly all are equal
   std::vector<std::optional<std::size_t>> of_task_;  // by task: its index in requests_; nothing: lost
-  std::map<std::string, Given> given_;               // by the feed's name
+  std::map<std::string, GivenFeed> given_;           // by the feed's name
 };
 
 }  // namespace

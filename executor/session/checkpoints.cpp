@@ -59,9 +59,9 @@ struct Candidate {
 };
 
 /// Searches the checkpoints of a folder, the newest first, for one with undamaged files. Used by the process of task 0.
-class Search {
+class CheckpointSearch {
  public:
-  Search(FileSystem& files, std::string folder)
+  CheckpointSearch(FileSystem& files, std::string folder)
       : files_(files), folder_(std::move(folder)), names_(checkpoint_names(files_, folder_)) {}
 
   /// Returns the next checkpoint with a readable manifest, or nothing if no checkpoint is left. Throws an Error if the
@@ -74,7 +74,7 @@ class Search {
         candidate.manifest = read_manifest(files_, path);
       } catch (const Error& error) {
         if (error.code() != Code::file) throw;
-        reject(error.text());
+        mark_damaged(error.text());
         continue;
       }
       require_known_version(candidate.manifest, path);
@@ -87,7 +87,7 @@ class Search {
     throw error.hint("use another copy of the folder, or begin anew in an empty one");
   }
   /// Call it if the checkpoint that next() returned last is damaged.
-  void reject(const std::string& why) {
+  void mark_damaged(const std::string& why) {
     notes_.push_back(why);
     damaged_.push_back(names_[at_ - 1]);
   }
@@ -135,9 +135,9 @@ std::string blob_of(const std::optional<Candidate>& candidate) {
 }
 
 /// How the variables of a checkpoint are read: which task reads which parts.
-class Reading {
+class VariableReader {
  public:
-  Reading(const Manifest& manifest, std::size_t tasks) : by_part_(manifest.tasks <= static_cast<int>(tasks)) {
+  VariableReader(const Manifest& manifest, std::size_t tasks) : by_part_(manifest.tasks <= static_cast<int>(tasks)) {
     for (const auto& [name, variable] : manifest.variables) {
       std::set<int> givers;
       for (const SavedPart& part : variable.parts) by_part_ = by_part_ && givers.insert(part.task).second;
@@ -164,7 +164,7 @@ class Reading {
     for (const SavedPart& part : variable.parts) by_task[part.task] = &part;
     auto layout = std::make_shared<VariableLayout>(tasks);
     for (const auto& [task, part] : by_task)
-      layout->give(static_cast<std::size_t>(task), {true, part->sizes, part->begin, variable.sizes});
+      layout->set_part(static_cast<std::size_t>(task), {true, part->sizes, part->begin, variable.sizes});
     return layout;
   }
 
@@ -202,7 +202,7 @@ struct Checkpoints::State {
                                   options.keep,
                                   settings};
     saver.emplace(options, request_text(request), std::move(how), cluster.local_tasks());
-    go_on();
+    restore_newest();
   }
 
   static CheckpointOptions with_defaults(CheckpointOptions options) {
@@ -260,7 +260,7 @@ struct Checkpoints::State {
 
   /// Calls body() in the process of task 0. All tasks throw the Error that it throws.
   template <class F>
-  void at_main(F body) {
+  void run_on_task_0(F body) {
     agreed(is_main() ? problem_of(body) : std::nullopt);
   }
   template <class F>
@@ -282,7 +282,7 @@ struct Checkpoints::State {
   /// read it there, to check that they use the same folder.
   std::string join_folder() {
     std::string job = is_main() ? new_job_name() : std::string();
-    at_main([&] {
+    run_on_task_0([&] {
       files.make_folders(options.folder);
       lock.emplace(options.folder, job);
       remove_leftovers(files, options.folder);
@@ -304,28 +304,28 @@ struct Checkpoints::State {
     files.remove(probe);
   }
 
-  void go_on() {
-    std::optional<Search> search;
+  void restore_newest() {
+    std::optional<CheckpointSearch> search;
     for (;;) {
       std::optional<Candidate> candidate;
-      at_main([&] {
+      run_on_task_0([&] {
         if (!options.resume) return;
         if (!search) search.emplace(files, options.folder);
         candidate = search->next(graph, session.group().options().run.seed);
         if (candidate) adapt(*candidate);
       });
-      const std::optional<std::string> damage = restore(known_to_all(candidate));
+      const std::optional<std::string> damage = restore(broadcast_candidate(candidate));
       if (!damage) break;
-      if (search) search->reject(*damage);
+      if (search) search->mark_damaged(*damage);
     }
     if (options.resume) clear_up(search);
   }
 
   /// Puts damaged checkpoints aside and removes old ones. The names of later checkpoints are above the names of those
   /// that stay.
-  void clear_up(std::optional<Search>& search) {
+  void clear_up(std::optional<CheckpointSearch>& search) {
     std::string newest;
-    at_main([&] {
+    run_on_task_0([&] {
       const std::vector<std::string> left = search->take();
       saver->prune(left);
       if (!left.empty()) newest = left.front();
@@ -354,7 +354,7 @@ struct Checkpoints::State {
     candidate.manifest.step = continuation.step;
   }
 
-  std::optional<Candidate> known_to_all(const std::optional<Candidate>& of_main) {
+  std::optional<Candidate> broadcast_candidate(const std::optional<Candidate>& of_main) {
     const std::string blob = blob_of(of_main);
     const std::string known =
         session.group().of_first<std::string>([&](TaskSession& task) { return task.member().exchange(blob)[0]; });
@@ -370,7 +370,7 @@ struct Checkpoints::State {
     if (!candidate) return std::nullopt;
     const Manifest& manifest = candidate->manifest;
     const std::string path = options.folder + "/" + candidate->name;
-    const Reading reading(manifest, static_cast<std::size_t>(session.group().cluster().size()));
+    const VariableReader reading(manifest, static_cast<std::size_t>(session.group().cluster().size()));
     const std::string damage = session.group().of_first<std::string>([&](TaskSession& task) {
       NamedTensors parts;
       const std::optional<Error> problem =
@@ -390,7 +390,7 @@ struct Checkpoints::State {
     return std::nullopt;
   }
 
-  void set(TaskSession& task, const Manifest& manifest, const Reading& reading, const NamedTensors& parts) {
+  void set(TaskSession& task, const Manifest& manifest, const VariableReader& reading, const NamedTensors& parts) {
     for (const OpId id : graph.variables()) {
       const Op op = graph.op(id);
       if (manifest.unset.contains(op.name())) continue;

@@ -50,16 +50,16 @@ std::vector<Marks> marks_of_all(const Marks& mine, const JobMember& member) {
 }
 
 /// The first task that has a mark for an op, and the tasks with other marks.
-struct Unlike {
+struct MarkDifference {
   std::size_t first = 0;
   std::vector<int> others;
 };
 /// Finds the ops with different marks on different tasks, by the op's name.
-std::map<std::string, Unlike> unlike(const std::vector<Marks>& all) {
-  std::map<std::string, Unlike> ops;
+std::map<std::string, MarkDifference> find_differences(const std::vector<Marks>& all) {
+  std::map<std::string, MarkDifference> ops;
   for (std::size_t task = 0; task < all.size(); ++task)
     for (const auto& [name, mark] : all[task]) {
-      const auto [at, fresh] = ops.try_emplace(name, Unlike{task, {}});
+      const auto [at, fresh] = ops.try_emplace(name, MarkDifference{task, {}});
       if (!fresh && all[at->second.first].at(name) != mark) at->second.others.push_back(static_cast<int>(task));
     }
   std::erase_if(ops, [](const auto& op) { return op.second.others.empty(); });
@@ -81,7 +81,7 @@ void DataFiles::require_same(const Plan& plan, const JobMember& member) {
   for (const auto& [name, reader] : mine)
     if (!folder_.empty())  // else the op itself reports the error
       places[name] = std::to_string(host) + " " + file_identity(folder_ + "/" + reader.path);
-  const auto apart = unlike(marks_of_all(places, member));
+  const auto apart = find_differences(marks_of_all(places, member));
   if (apart.empty()) return;
   for (const auto& [name, tasks] : apart)
     if (const auto found = mine.find(name); found != mine.end()) {
@@ -89,7 +89,7 @@ void DataFiles::require_same(const Plan& plan, const JobMember& member) {
       if (!content.empty()) contents[name] = std::move(content);  // else the op itself reports the error
     }
   const std::vector<Marks> of_tasks = marks_of_all(contents, member);
-  for (const auto& [name, tasks] : unlike(of_tasks)) {
+  for (const auto& [name, tasks] : find_differences(of_tasks)) {
     const auto what = [&](std::size_t task) { return of_tasks[task].at(name); };
     const Reader& reader = all.at(name);
     throw Error(Code::file, "'{}' reads another file {:?} on {} than on task {}", name, reader.path,

@@ -33,7 +33,7 @@ std::optional<RowsOfTask> wanted_on(const Plan& plan, const Window& window, int 
 }
 
 /// The rows that each task gives. Together they are the input, in the order of the tasks.
-std::vector<RowsOfTask> given_by(const std::vector<std::int64_t>& rows) {
+std::vector<RowsOfTask> rows_of_tasks(const std::vector<std::int64_t>& rows) {
   std::vector<RowsOfTask> given;
   std::int64_t begin = 0;
   for (const std::int64_t size : rows) {
@@ -47,7 +47,7 @@ std::vector<RowsOfTask> given_by(const std::vector<std::int64_t>& rows) {
 class RowMover {
  public:
   RowMover(const std::vector<std::int64_t>& rows, const Plan& plan, const Window& window)
-      : given_(given_by(rows)), wanted_(given_.size()) {
+      : given_(rows_of_tasks(rows)), wanted_(given_.size()) {
     for (std::size_t task = 0; task < given_.size(); ++task)
       wanted_[task] = wanted_on(plan, window, static_cast<int>(task)).value_or(RowsOfTask{given_[task].begin, 0});
   }
@@ -58,11 +58,11 @@ class RowMover {
   }
 
   /// Returns the part that the plan needs on this task; undefined if the task has no part. All tasks call it.
-  [[nodiscard]] Tensor moved(const Tensor& mine, const PlanPort& port, const JobMember& member) const {
+  [[nodiscard]] Tensor move_rows(const Tensor& mine, const PlanPort& port, const JobMember& member) const {
     const auto self = static_cast<std::size_t>(member.task());
     std::int64_t row = static_cast<std::int64_t>(size_of(port.dtype));
     for (std::size_t dim = 1; dim < port.sizes.size(); ++dim) row *= port.sizes[dim];
-    const std::vector<std::string> all = member.exchange(sent(mine, self, row));
+    const std::vector<std::string> all = member.exchange(pack_rows(mine, self, row));
     std::vector<std::int64_t> sizes = port.sizes;
     sizes[0] = wanted_[self].size;
     Tensor part(port.dtype, sizes);
@@ -86,7 +86,7 @@ class RowMover {
   }
 
   /// The rows that this task gives and that other tasks need: those before and those after its own part.
-  [[nodiscard]] std::string sent(const Tensor& mine, std::size_t self, std::int64_t row) const {
+  [[nodiscard]] std::string pack_rows(const Tensor& mine, std::size_t self, std::int64_t row) const {
     const RowsOfTask kept = overlap(given_[self], wanted_[self]);
     if (given_[self].size == 0) return {};
     const char* const bytes = reinterpret_cast<const char*>(mine.bytes().data());
@@ -159,7 +159,7 @@ std::map<std::string, std::string> texts_of_parts(const FeedMap& feeds, const Jo
 }
 
 std::int64_t rows_in(const std::vector<std::int64_t>& rows) {
-  return given_by(rows).back().end();
+  return rows_of_tasks(rows).back().end();
 }
 
 void require_parts(const Plan& plan, const PartRows& rows,
@@ -188,7 +188,7 @@ std::vector<Tensor> given_feeds(const Plan& plan, const RunFeeds& run, const Job
     if (feed != run.feeds.end()) given[i] = feed->second.of(member.local_index());
     if (whole_here) continue;
     const RowMover mover(run.rows.find(plan.string(port.name))->second, plan, plan.windows[port.window]);
-    if (!mover.in_place()) given[i] = mover.moved(given[i], port, member);
+    if (!mover.in_place()) given[i] = mover.move_rows(given[i], port, member);
   }
   return given;
 }

@@ -122,8 +122,8 @@ FixedPlan::FixedPlan(TaskGroup& group, SharedPlan planned, const OpSet& ops)
       variables_(variables_of(plan_)),
       batches_(sizes_of_batches(plan_, ops)) {}
 
-std::vector<FixedPlan::OneSize> FixedPlan::sizes_of_batches(const Plan& plan, const OpSet& ops) {
-  std::vector<OneSize> found;
+std::vector<FixedPlan::PlannedBatches> FixedPlan::sizes_of_batches(const Plan& plan, const OpSet& ops) {
+  std::vector<PlannedBatches> found;
   for (const PlanClass& c : plan.classes)
     for (const Instruction& i : c.instructions) {
       const OpDef* const def = i.what == Opcode::kernel ? ops.find(plan.string(i.op)) : nullptr;
@@ -154,7 +154,7 @@ void FixedPlan::prove(const Graph& graph, RunRequest request, const Topology& pl
   }
   Signature signature = group_.signature(graph, request, planned_for);
   signature.rows.clear();
-  for (const OneSize& one : batches_)
+  for (const PlannedBatches& one : batches_)
     if (one.rows == one.batches.last()) signature.rows[one.batches.symbol()] = one.rows;
   require_equal(group_.compare(graph, signature, plan_));
 } catch (const Error& error) {
@@ -211,7 +211,7 @@ PartRows FixedPlan::agree_on(TaskSession& task, const RunRequest& request) const
 }
 
 void FixedPlan::require_batches(std::int64_t steps) const {
-  for (const OneSize& of_op : batches_) {
+  for (const PlannedBatches& of_op : batches_) {
     const std::int64_t other = of_op.first_other(next_step_);
     if (other - next_step_ >= steps) continue;
     throw Error(Code::usage, "step {} takes a batch of {} rows from '{}', and the plan is for steps that take {}",

@@ -42,7 +42,7 @@ class FixedPlan {
 
  private:
   /// The batches of the plan (either the whole batches or the last batches of epochs), and their numbers of rows.
-  struct OneSize {
+  struct PlannedBatches {
     std::string op;
     Batches batches;
     std::int64_t rows = 0;
@@ -53,7 +53,7 @@ class FixedPlan {
     }
   };
 
-  [[nodiscard]] static std::vector<OneSize> sizes_of_batches(const Plan& plan, const OpSet& ops);
+  [[nodiscard]] static std::vector<PlannedBatches> sizes_of_batches(const Plan& plan, const OpSet& ops);
   /// The fault of the variables or of this task's feeds; empty: none.
   [[nodiscard]] std::string problem(const TaskSession& task, const FeedMap& feeds) const;
   /// Error(usage), the same on all tasks, if the variables or the feeds of a task have a fault, or if the number of
@@ -69,7 +69,7 @@ class FixedPlan {
   const Plan& plan_;
   const std::set<std::string, std::less<>> read_;  ///< names of the variables that some instruction reads
   const std::map<std::string, Type, std::less<>> variables_;
-  const std::vector<OneSize> batches_;
+  const std::vector<PlannedBatches> batches_;
   std::int64_t next_step_ = 0;
 };
 

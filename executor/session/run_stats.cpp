@@ -85,8 +85,8 @@ Traffic planned_traffic(const Plan& plan, int task, std::span<const std::int64_t
 }
 
 std::string packed(const LastRun& run, int threads, int task) {
-  const TaskExecutor& executor = *run.what->executor;
-  const Plan& plan = run.what->planned->result.plan;
+  const TaskExecutor& executor = *run.longest_run_plan->executor;
+  const Plan& plan = run.longest_run_plan->planned->result.plan;
   std::uint64_t planned_bytes = 0;
   for (const PlanDevice& device : plan.class_for(task).devices) planned_bytes += device.step_bytes + device.state_bytes;
   BlobWriter writer;
@@ -97,7 +97,7 @@ std::string packed(const LastRun& run, int threads, int task) {
   const std::uint64_t arena_bytes = std::accumulate(arenas.begin(), arenas.end(), std::uint64_t{0});
   writer.add(run.wire.messages).add(run.wire.bytes).add(arena_bytes).add(planned_bytes);
   add_devices(writer, executor, plan, task);
-  add(run.what->timer ? run.what->timer->times(run.links.links()) : WorkTimes(), writer);
+  add(run.longest_run_plan->timer ? run.longest_run_plan->timer->times(run.links.links()) : WorkTimes(), writer);
   writer.add(run.times.count()).add(run.times.least()).add(run.times.median()).add(run.times.most());
   return writer.take();
 }
@@ -106,10 +106,11 @@ std::string packed(const LastRun& run, int threads, int task) {
 
 RunStats stats_of_all(const LastRun& run, int threads, JobMember& member) {
   return member.guarded([&] {
-    if (run.what == nullptr) throw Error(Code::usage, "nothing has been run yet").hint("call run() before stats()");
+    if (run.longest_run_plan == nullptr)
+      throw Error(Code::usage, "nothing has been run yet").hint("call run() before stats()");
     const auto all = member.exchange(packed(run, threads, member.task()));
     RunStats stats;
-    stats.fingerprint = run.what->planned->fingerprint;
+    stats.fingerprint = run.longest_run_plan->planned->fingerprint;
     std::vector<WorkTimes> times;
     for (std::size_t t = 0; t < all.size(); ++t) {
       BlobReader reader(all[t]);

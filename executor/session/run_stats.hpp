@@ -14,24 +14,24 @@ namespace ferry {
 
 /// A task's record of its last run.
 struct LastRun {
-  std::shared_ptr<const PreparedPlan> what;  ///< null: nothing has been run yet
-  WireCount wire;                            ///< what the transport sent in the last step of that plan
+  std::shared_ptr<const PreparedPlan> longest_run_plan;  ///< null: nothing has been run yet
+  WireCount wire;                                        ///< what the transport sent in the last step of that plan
   StepTimes times;
   LinkMeter links;
 
-  std::int64_t in_a_row = 0;  ///< number of consecutive steps of that plan
+  std::int64_t consecutive_steps = 0;  ///< number of consecutive steps of that plan
 
   void clear() {
-    what = nullptr;
+    longest_run_plan = nullptr;
     times.clear();
-    in_a_row = 0;
+    consecutive_steps = 0;
   }
   /// Records `steps` finished steps of a plan. The report describes the plan with the most consecutive steps.
-  void ran(const std::shared_ptr<const PreparedPlan>& plan, const WireCount& sent, std::int64_t steps) {
-    if (steps < in_a_row) return;
-    what = plan;
+  void record_steps(const std::shared_ptr<const PreparedPlan>& plan, const WireCount& sent, std::int64_t steps) {
+    if (steps < consecutive_steps) return;
+    longest_run_plan = plan;
     wire = sent;
-    in_a_row = steps;
+    consecutive_steps = steps;
   }
 };
 

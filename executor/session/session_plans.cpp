@@ -102,13 +102,13 @@ bool same_messages(const Plan& a, const Plan& b) {
 
 // ---- The plans of a process ----
 
-SessionPlans::Made::Made(const Cluster& cluster, const SessionOptions& options)
+SessionPlans::ProcessPlans::ProcessPlans(const Cluster& cluster, const SessionOptions& options)
     : cluster_(cluster),
       options_(options),
       cpu_(options.run.kernels != nullptr ? *options.run.kernels : cpu_kernels()),
       kernels_(cpu_, cluster.state().devices) {}
 
-SharedPlan SessionPlans::Made::verified(PlanResult result, std::uint64_t fingerprint) const {
+SharedPlan SessionPlans::ProcessPlans::verified(PlanResult result, std::uint64_t fingerprint) const {
   auto planned = std::make_shared<VerifiedPlan>();
   planned->result = std::move(result);
   require_verified(planned->result.plan, {options_.run.ops, &kernels_});
@@ -116,7 +116,7 @@ SharedPlan SessionPlans::Made::verified(PlanResult result, std::uint64_t fingerp
   return planned;
 }
 
-SharedPlan SessionPlans::Made::given(Plan plan) const try {
+SharedPlan SessionPlans::ProcessPlans::given(Plan plan) const try {
   require_tasks(plan, cluster_.topology());
   require_memory(plan, cluster_.topology());
   require_gpu_groups(plan, cluster_.topology());
@@ -127,7 +127,7 @@ SharedPlan SessionPlans::Made::given(Plan plan) const try {
   throw cluster_.state().found_by_all(error);
 }
 
-Equality SessionPlans::Made::compare(const Graph& graph, Signature signature, const Plan& plan) const {
+Equality SessionPlans::ProcessPlans::compare(const Graph& graph, Signature signature, const Plan& plan) const {
   for (std::size_t k = 0; k < std::min(signature.feeds.size(), plan.feeds.size()); ++k) {
     signature.feeds[k].task = plan.feeds[k].task;
     signature.feeds[k].by_parts = plan.feeds[k].by_parts();
@@ -136,7 +136,8 @@ Equality SessionPlans::Made::compare(const Graph& graph, Signature signature, co
                         {&kernels_, [this](const ConstantOp& op) { return evaluate(cpu_, op); }});
 }
 
-PlanResult SessionPlans::Made::make(const Graph& graph, const Signature& signature, BucketBytes bucket_bytes) const {
+PlanResult SessionPlans::ProcessPlans::make(const Graph& graph, const Signature& signature,
+                                            BucketBytes bucket_bytes) const {
   PlanOptions options{options_.plan};
   options.one_host = cluster_.options().invariant > 0;
   options.bucket_bytes = bucket_bytes;
@@ -150,7 +151,7 @@ PlanResult SessionPlans::Made::make(const Graph& graph, const Signature& signatu
   }
 }
 
-void SessionPlans::Made::prove(const Graph& graph, const Signature& signature, const Plan& plan) const {
+void SessionPlans::ProcessPlans::prove(const Graph& graph, const Signature& signature, const Plan& plan) const {
   const Equality equality = compare(graph, signature, plan);
   if (equality.verdict == Equality::Verdict::not_proved)
     return log_warn("the plan of --place auto is not proved to compute the graph: " + equality.reason +
@@ -162,7 +163,7 @@ void SessionPlans::Made::prove(const Graph& graph, const Signature& signature, c
   }
 }
 
-SharedPlan SessionPlans::Made::get(const Graph& graph, const Agreed& agreed, BucketBytes bucket_bytes) {
+SharedPlan SessionPlans::ProcessPlans::get(const Graph& graph, const Agreed& agreed, BucketBytes bucket_bytes) {
   const std::string key = marked(graph, agreed.key);
   const std::lock_guard lock(mutex_);
   if (const auto found = plans_.find({key, bucket_bytes}); found != plans_.end())
@@ -183,13 +184,14 @@ std::string SessionPlans::marked(const Graph& graph, const std::string& key) {
   return (graph.entries().empty() ? "restore " : "") + key;
 }
 
-std::shared_ptr<PreparedPlan> SessionPlans::of(const Graph& graph, const Agreed& agreed) {
+std::shared_ptr<PreparedPlan> SessionPlans::prepared_plan(const Graph& graph, const Agreed& agreed) {
   const std::string key = marked(graph, agreed.key);
   if (auto plan = known(key)) return plan;
-  return prepared(key, task_.member.alike([&] { return made_.get(graph, agreed, bucket_bytes_); }));
+  return prepared(key,
+                  task_.member.run_without_exchange([&] { return process_plans_.get(graph, agreed, bucket_bytes_); }));
 }
 
-std::shared_ptr<PreparedPlan> SessionPlans::of(const SharedPlan& given) {
+std::shared_ptr<PreparedPlan> SessionPlans::prepared_plan(const SharedPlan& given) {
   if (auto plan = known("plan")) return plan;
   return prepared("plan", given);
 }
@@ -228,7 +230,7 @@ void SessionPlans::keep_within_budget() {
 /// Compares the plan and the common options between the tasks.
 void SessionPlans::compare(const VerifiedPlan& planned) {
   JobMember& member = task_.member;
-  member.together([&] {
+  member.run_collective([&] {
     const auto options = common_options(task_.options.run);
     BlobWriter mine;
     for (const auto& option : options) mine.add(option.second);
@@ -254,7 +256,7 @@ SessionPlans::Candidates SessionPlans::candidates(const Graph& graph, const Agre
   for (const BucketBytes& size : sizes) {
     SharedPlan planned;
     try {
-      planned = made_.get(graph, agreed, size);
+      planned = process_plans_.get(graph, agreed, size);
     } catch (const Error& error) {
       if (error.code() != Code::plan) throw;
       if (!first_refusal) first_refusal = error;
@@ -272,7 +274,7 @@ SessionPlans::Candidates SessionPlans::candidates(const Graph& graph, const Agre
   return found;
 }
 
-void SessionPlans::use(BucketBytes bucket_bytes) {
+void SessionPlans::set_bucket_bytes(BucketBytes bucket_bytes) {
   bucket_bytes_ = bucket_bytes;
   std::erase_if(prepared_, [&](const auto& entry) {
     const bool other = entry.first.second != bucket_bytes_;
@@ -281,12 +283,12 @@ void SessionPlans::use(BucketBytes bucket_bytes) {
   });
 }
 
-std::uint64_t SessionPlans::lay_out(const VerifiedPlan& planned) {
+std::uint64_t SessionPlans::bind_variables(const VerifiedPlan& planned) {
   return task_.variables.bind(planned.variables(), task_.member.transport(), task_.member.deadline());
 }
 
 void SessionPlans::bind(PreparedPlan& prepared) {
-  const std::uint64_t bound = lay_out(*prepared.planned);
+  const std::uint64_t bound = bind_variables(*prepared.planned);
   if (prepared.executor && bound == prepared.bound) return;
   ExecutorOptions options;
   options.trace = task_.trace ? &*task_.trace : nullptr;
@@ -298,7 +300,7 @@ void SessionPlans::bind(PreparedPlan& prepared) {
 }
 
 std::unique_ptr<TaskExecutor> SessionPlans::measured_executor(const VerifiedPlan& planned) {
-  static_cast<void>(lay_out(planned));
+  static_cast<void>(bind_variables(planned));
   ExecutorOptions options;
   options.effects = false;
   return executor(planned, options);
@@ -309,7 +311,7 @@ std::unique_ptr<TaskExecutor> SessionPlans::executor(const VerifiedPlan& planned
   options.run = task_.options.run;
   options.limit = member.limit();
   options.devices = task_.variables.devices();
-  options.device_kernels = made_.device_kernels();
+  options.device_kernels = process_plans_.device_kernels();
   task_.groups.join(planned.result.plan, member.task(), options.devices, member.transport(), member.deadline());
   options.groups = &task_.groups;
   options.position = member.position();

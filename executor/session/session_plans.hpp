@@ -58,10 +58,10 @@ class SessionPlans {
  public:
   /// The plans of a process, by request and bucket size. The tasks of the process share them. A plan is freed when no
   /// task has it any more. Thread-safe.
-  class Made {
+  class ProcessPlans {
    public:
     /// Both must outlive this.
-    Made(const Cluster& cluster, const SessionOptions& options);
+    ProcessPlans(const Cluster& cluster, const SessionOptions& options);
     /// The plan with that bucket size. The first caller makes it while others wait. Errors as make_plan; after an error
     /// the next call tries again.
     [[nodiscard]] SharedPlan get(const Graph& graph, const Agreed& agreed, BucketBytes bucket_bytes);
@@ -88,17 +88,17 @@ class SessionPlans {
     std::map<std::pair<std::string, BucketBytes>, std::weak_ptr<const VerifiedPlan>> plans_;
   };
 
-  SessionPlans(TaskContext& task, Made& made)
+  SessionPlans(TaskContext& task, ProcessPlans& made)
       : task_(task),
-        made_(made),
+        process_plans_(made),
         data_files_(task.options.run.data_folder),
         bucket_bytes_(task.options.plan.bucket_bytes) {}
 
   /// The plan of the request, made at the first call. Errors as make_plan; Error(plan) if tasks have made different
   /// plans.
-  [[nodiscard]] std::shared_ptr<PreparedPlan> of(const Graph& graph, const Agreed& agreed);
+  [[nodiscard]] std::shared_ptr<PreparedPlan> prepared_plan(const Graph& graph, const Agreed& agreed);
   /// The only plan of a session that runs a given plan.
-  [[nodiscard]] std::shared_ptr<PreparedPlan> of(const SharedPlan& given);
+  [[nodiscard]] std::shared_ptr<PreparedPlan> prepared_plan(const SharedPlan& given);
   struct Candidates {
     std::vector<SharedPlan> plans;  ///< at least one
     int refused = 0;                ///< bucket sizes with which there is no plan
@@ -107,7 +107,7 @@ class SessionPlans {
   /// the first. Sizes with refused plans (for example over the budget) are left out; Error(plan) if all are.
   [[nodiscard]] Candidates candidates(const Graph& graph, const Agreed& agreed);
   /// Sets the bucket size of all plans from now on, and drops the plans with another size.
-  void use(BucketBytes bucket_bytes);
+  void set_bucket_bytes(BucketBytes bucket_bytes);
   /// Lays out the plan's variables, and makes its executor unless there is one for their addresses.
   void bind(PreparedPlan& prepared);
   /// Lays out the plan's variables, and makes an executor for steps that leave nothing behind: neither effects nor a
@@ -126,12 +126,12 @@ class SessionPlans {
   /// a few plans. All tasks request the same plans, so they drop the same plans.
   void keep_within_budget();
   void compare(const VerifiedPlan& planned);
-  [[nodiscard]] std::uint64_t lay_out(const VerifiedPlan& planned);
+  [[nodiscard]] std::uint64_t bind_variables(const VerifiedPlan& planned);
   /// The caller sets the fields of `options` in which the executors of a plan differ; this function sets the rest.
   [[nodiscard]] std::unique_ptr<TaskExecutor> executor(const VerifiedPlan& planned, ExecutorOptions options);
 
   TaskContext& task_;
-  Made& made_;
+  ProcessPlans& process_plans_;
   DataFiles data_files_;
   BucketBytes bucket_bytes_;
   std::map<std::pair<std::string, BucketBytes>, std::shared_ptr<PreparedPlan>> prepared_;

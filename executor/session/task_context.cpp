@@ -35,7 +35,7 @@ TaskContext::TaskContext(int task, Transport& transport, const Cluster::State& c
 }
 
 TaskContext::~TaskContext() {
-  if (recorder && member.cluster().watch) member.cluster().watch->flights().forget(*recorder);
+  if (recorder && member.cluster().watch) member.cluster().watch->flights().remove_source(*recorder);
 }
 
 }  // namespace ferry

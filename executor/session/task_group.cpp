@@ -198,7 +198,7 @@ struct TaskGroup::State {
     if (const std::uint64_t most = here > 1 ? most_threads() : 0; most != 0 && here > most)
       throw TaskThreads::no_threads(here, most);
     if (!job.watch && job.topology.size() > 1) cluster.state().watch_own_tasks();
-    const std::lock_guard lock(beginning);
+    const std::lock_guard lock(tasks_mutex);
     tasks.clear();
     for (std::size_t t = 0; t < job.local_tasks.size(); ++t)
       tasks.push_back(std::make_unique<TaskSession>(job.local_tasks[t], *job.transports[t], job, plans, options));
@@ -213,14 +213,14 @@ struct TaskGroup::State {
     write_flight(options.run.flight_recorder, error, cluster.state().watch.get(), own);
   }
   void cancel() {
-    const std::lock_guard lock(beginning);
+    const std::lock_guard lock(tasks_mutex);
     for (const auto& task : tasks) task->cancel();
   }
 
   Cluster cluster;
   SessionOptions options;
-  SessionPlans::Made plans;
-  std::mutex beginning;
+  SessionPlans::ProcessPlans plans;
+  std::mutex tasks_mutex;
   std::vector<std::unique_ptr<TaskSession>> tasks;  ///< none before the first call
   std::atomic<bool> busy{false}, begun{false};
   bool closed = false;
@@ -365,7 +365,8 @@ void TaskGroup::close() {
     trace = of_first<std::string>([](TaskSession& task) { return task.trace(); });
   s.closed = true;
   Cluster::State& job = s.cluster.state();
-  if (!s.failure.empty() && !job.renewable) job.kept.push_back(std::make_shared<decltype(s.tasks)>(std::move(s.tasks)));
+  if (!s.failure.empty() && !job.renewable)
+    job.failed_sessions.push_back(std::make_shared<decltype(s.tasks)>(std::move(s.tasks)));
   s.tasks.clear();
   if (trace.empty()) return;
   if (!s.options.run.trace_file.empty()) local_files().write(s.options.run.trace_file, trace);

@@ -33,9 +33,9 @@ class TaskGroup {
   [[nodiscard]] const PlanResult& plan(const Graph& graph, const RunRequest& request);
   /// The signature of the request's planned step for tasks of that topology. Exchanges nothing with other processes.
   [[nodiscard]] Signature signature(const Graph& graph, const RunRequest& request, const Topology& topology) const;
-  /// SessionPlans::Made::compare.
+  /// SessionPlans::ProcessPlans::compare.
   [[nodiscard]] Equality compare(const Graph& graph, const Signature& signature, const Plan& plan);
-  /// Checks an existing plan: SessionPlans::Made::given.
+  /// Checks an existing plan: SessionPlans::ProcessPlans::given.
   [[nodiscard]] std::shared_ptr<const VerifiedPlan> given(Plan plan) const;
   /// Calls body(task) for all local tasks at once and returns when all calls have returned. Then throws the error of
   /// the lowest task. An error that only reports another task's failure (peer_lost) is thrown only if there is no other

@@ -59,8 +59,8 @@ double seconds(Duration duration) {
 /// Tasks in one process have the same graph, so nothing is compared if all are here.
 void TaskSession::compare_graphs(const Graph& graph) {
   if (std::exchange(compared_, true) || task_.member.cluster().all_here()) return;
-  task_.member.together([&] { require_same_graph(graph, task_.member.transport(), task_.member.deadline()); });
-  task_.member.call_begins();
+  task_.member.run_collective([&] { require_same_graph(graph, task_.member.transport(), task_.member.deadline()); });
+  task_.member.report_all_called();
 }
 
 /// Disagreement leaves the session usable; a lost task does not.
@@ -82,7 +82,7 @@ const TaskSession::Use& TaskSession::use_of(const Graph& graph, const Agreed& ag
 }
 
 SharedPlan TaskSession::plan(const Graph& graph, const RunRequest& request) {
-  return plans_.of(graph, agree_on(graph, request).at(request.planned_step))->planned;
+  return plans_.prepared_plan(graph, agree_on(graph, request).at(request.planned_step))->planned;
 }
 
 // ---- Running ----
@@ -98,18 +98,18 @@ std::vector<Tensor> TaskSession::run(const Graph& graph, const RunRequest& reque
 /// Throws Error(usage) unless every task from which the plan needs a part gives one.
 void TaskSession::require_given_parts(const Graph& graph, const Agreed& agreed) {
   if (agreed.part_rows.empty()) return;
-  const Plan& plan = plans_.of(graph, agreed)->planned->result.plan;
+  const Plan& plan = plans_.prepared_plan(graph, agreed)->planned->result.plan;
   task_.member.agreed([&] {
     require_parts(plan, agreed.part_rows, [&](const std::string& name) { return graph.op(*graph.find(name)).line(); });
   });
 }
 
 void TaskSession::plan_ahead(const Graph& graph, const Agreed& agreed) {
-  static_cast<void>(plans_.of(graph, agreed));
+  static_cast<void>(plans_.prepared_plan(graph, agreed));
   if (agreed.uneven.empty() || planned_ahead_.contains(agreed.key)) return;
   std::int64_t step = next_step_[agreed.request];
   for (int change = 0; change < kChangesAhead; ++change) {
-    static_cast<void>(plans_.of(graph, agreed.at(step)));
+    static_cast<void>(plans_.prepared_plan(graph, agreed.at(step)));
     step = agreed.next_change(step, kLastStep);
   }
   planned_ahead_.insert(agreed.key);
@@ -142,7 +142,7 @@ std::vector<Tensor> TaskSession::run_steps(const Graph& graph, const Agreed& agr
   const auto mark_written = [&] {
     for (OpId id : use_of(graph, agreed).variables.written) task_.variables.set_has_value(graph.op(id).name());
   };
-  std::optional<CheckpointSaver::Place> boundary;
+  std::optional<CheckpointSaver::Boundary> boundary;
   bool stopped = false;
   CheckpointSaver* saver = nullptr;
   if (request.checkpoints != nullptr) {
@@ -152,7 +152,7 @@ std::vector<Tensor> TaskSession::run_steps(const Graph& graph, const Agreed& agr
               .hint("replay without checkpoints, or record anew"));
     saver = &request.checkpoints->saver();
     saver->require_request(agreed.request);
-    boundary.emplace(place(graph, 0));
+    boundary.emplace(make_boundary(graph, 0));
   }
   AfterStep after_step;
   if (saver != nullptr || task_.options.run.check_replicas > 0)
@@ -170,8 +170,8 @@ std::vector<Tensor> TaskSession::run_steps(const Graph& graph, const Agreed& agr
   std::vector<Tensor> fetched;
   do {
     const std::int64_t change = agreed.next_change(step, end);
-    fetched = execute(plans_.of(graph, agreed.at(step)), first, step, change, {request.feeds, agreed.part_rows},
-                      request.on_step, after_step);
+    fetched = execute(plans_.prepared_plan(graph, agreed.at(step)), first, step, change,
+                      {request.feeds, agreed.part_rows}, request.on_step, after_step);
   } while (step < end && !stopped);
   mark_written();
   return fetched;
@@ -189,7 +189,8 @@ std::vector<Tensor> TaskSession::run_plan(const SharedPlan& planned, const RunRe
       return false;
     };
   const std::int64_t end = step + std::min(request.steps, kLastStep - step);
-  return execute(plans_.of(planned), step, step, end, {request.feeds, part_rows}, request.on_step, after_step);
+  return execute(plans_.prepared_plan(planned), step, step, end, {request.feeds, part_rows}, request.on_step,
+                 after_step);
 }
 
 /// Compares variables as ExecutionOptions::check_replicas says, after `step` steps. `graph` has the lines of variables;
@@ -235,7 +236,7 @@ std::vector<Tensor> TaskSession::execute(const std::shared_ptr<PreparedPlan>& pr
       last_run_.times.add(seconds(done - start));
       if (prepared->timer && prepared->timer->timed() && prepared->timer->end_step(start, done)) {
         last_run_.links.look(transport.links(), done);
-        task_.member.cluster().watch->tell_times(task_.member.task(), prepared->timer->times(last_run_.links.links()));
+        task_.member.cluster().watch->set_times(task_.member.task(), prepared->timer->times(last_run_.links.links()));
       }
       if (tells) {
         const ProgramFloats floats;
@@ -249,7 +250,7 @@ std::vector<Tensor> TaskSession::execute(const std::shared_ptr<PreparedPlan>& pr
       const Position::Between between(task_.member.position());
       static_cast<void>(task_.member.exchange(""));
     }
-    last_run_.ran(prepared, wire, step - begin);
+    last_run_.record_steps(prepared, wire, step - begin);
     return fetched;
   });
 }
@@ -278,7 +279,7 @@ std::int64_t TaskSession::own_end(const Plan& plan) {
   for (const Serving::Turns& turns : serving.turns) workers.push_back(turns.worker);
   BlobWriter mine;
   if (!workers.empty())
-    for (const auto& [worker, steps] : task_.turns->ends(workers)) mine.add(worker).add(steps);
+    for (const auto& [worker, steps] : task_.turns->last_steps(workers)) mine.add(worker).add(steps);
   std::optional<std::int64_t> latest;
   for (const std::string& said : task_.member.exchange(mine.take()))
     for (BlobReader reader(said); !reader.empty();) {
@@ -291,9 +292,9 @@ std::int64_t TaskSession::own_end(const Plan& plan) {
 /// Checks the variables for NaN before a run: an op that reads NaN reports no error, so no other check would find them.
 void TaskSession::check_variables() {
   for (const VariableStore::Part& part : task_.variables.first_parts()) {
-    Given given;
+    NonFiniteInputs given;
     given.infinite = true;
-    if (const std::string made = made_of(given, not_finite(part.dtype, part.bytes)); !made.empty())
+    if (const std::string made = fault_text(given, not_finite(part.dtype, part.bytes)); !made.empty())
       throw Error(Code::numeric, "the variable {:?} on task {} had, before the run: {}", part.name, task_.member.task(),
                   as_is(made))
           .hint("start from another model or checkpoint");
@@ -308,8 +309,8 @@ Tuned TaskSession::tune(const Graph& graph, const RunRequest& request, const Tun
   Tuned tuned =
       tuner_.tune(candidates.plans, agreed, next_step_[agreed.request], {request.feeds, agreed.part_rows}, options);
   tuned.refused = candidates.refused;
-  plans_.use(tuned.sizes[tuned.chosen].bucket_bytes);
-  static_cast<void>(plans_.of(graph, agreed));  // while `candidates` keeps the plan
+  plans_.set_bucket_bytes(tuned.sizes[tuned.chosen].bucket_bytes);
+  static_cast<void>(plans_.prepared_plan(graph, agreed));  // while `candidates` keeps the plan
   return tuned;
 }
 
@@ -320,7 +321,7 @@ Tensor TaskSession::variable(std::string_view name) {
       [&] { return task_.variables.whole(name, task_.member.transport(), task_.member.deadline()); });
 }
 
-CheckpointSaver::Place TaskSession::place(const Graph& graph, std::int64_t step) {
+CheckpointSaver::Boundary TaskSession::make_boundary(const Graph& graph, std::int64_t step) {
   return {.transport = task_.member.transport(),
           .variables = task_.variables,
           .limit = task_.member.limit(),
@@ -339,7 +340,7 @@ CheckpointSaver::Place TaskSession::place(const Graph& graph, std::int64_t step)
 }
 
 void TaskSession::save(const Graph& graph, CheckpointSaver& saver) {
-  task_.member.guarded([&] { saver.save_now(place(graph, next_step_[saver.request()])); });
+  task_.member.guarded([&] { saver.save_now(make_boundary(graph, next_step_[saver.request()])); });
 }
 
 std::string TaskSession::trace() {

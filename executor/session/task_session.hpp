@@ -27,7 +27,7 @@ class TaskSession {
  public:
   using OnStep = std::function<void(std::int64_t step, std::span<const Tensor> fetched)>;
 
-  TaskSession(int task, Transport& transport, const Cluster::State& cluster, SessionPlans::Made& plans,
+  TaskSession(int task, Transport& transport, const Cluster::State& cluster, SessionPlans::ProcessPlans& plans,
               const SessionOptions& options)
       : task_(task, transport, cluster, options), plans_(task_, plans), tuner_(task_, plans_) {}
   TaskSession(const TaskSession&) = delete;
@@ -42,7 +42,7 @@ class TaskSession {
   /// this task.
   std::vector<Tensor> run(const Graph& graph, const RunRequest& request);
   /// Error(plan) on all tasks unless they have the same plan. Compares on the first call only.
-  void compare_plans(const SharedPlan& planned) { static_cast<void>(plans_.of(planned)); }
+  void compare_plans(const SharedPlan& planned) { static_cast<void>(plans_.prepared_plan(planned)); }
   /// Runs the request's steps of an existing plan. The request has at least the feeds that this task gives.
   /// Precondition: variables that the plan reads have a value.
   std::vector<Tensor> run_plan(const SharedPlan& planned, const RunRequest& request, const PartRows& part_rows);
@@ -97,7 +97,7 @@ class TaskSession {
   [[nodiscard]] std::int64_t own_end(const Plan& plan);
   void check_variables();
   void compare_replicas(const Graph* graph, std::int64_t step);
-  [[nodiscard]] CheckpointSaver::Place place(const Graph& graph, std::int64_t step);
+  [[nodiscard]] CheckpointSaver::Boundary make_boundary(const Graph& graph, std::int64_t step);
 
   TaskContext task_;
   SessionPlans plans_;

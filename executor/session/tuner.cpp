@@ -81,7 +81,7 @@ double Tuner::measure(const VerifiedPlan& planned, const Agreed& agreed, std::in
       if (task == 0 && i == 0) start = clock.now();
     }
     const double taken = task == 0 ? std::chrono::duration<double>(clock.now() - start).count() : 0;
-    task_.variables.put_back(before);
+    task_.variables.restore_copy(before);
     measured_.reset();
     return taken;
   });

@@ -42,7 +42,7 @@ CheckpointSaver::CheckpointSaver(CheckpointOptions options, std::string request,
       request_(std::move(request)),
       tasks_(tasks.begin(), tasks.end()),
       states_(tasks.size()),
-      asked_before_(saves_requested()),
+      requests_before_(saves_requested()),
       saved_at_(options_.clock->now()),
       looked_at_(saved_at_),
       writer_(std::move(writer), tasks) {}
@@ -59,37 +59,37 @@ void CheckpointSaver::require_request(const std::string& request) const {
       .hint("make Checkpoints for what is run with them");
 }
 
-bool CheckpointSaver::at_boundary(const Place& place) {
-  TaskState& state = state_of(place.transport.task());
+bool CheckpointSaver::at_boundary(const Boundary& boundary) {
+  TaskState& state = state_of(boundary.transport.task());
   ++state.boundaries;
-  bool due = options_.every_steps > 0 && place.step % options_.every_steps == 0;
+  bool due = options_.every_steps > 0 && boundary.step % options_.every_steps == 0;
   bool stop = false;
   if (state.boundaries >= state.next_look) {
-    const Said said = meet(place);
-    due = take_asked(said, place.transport.task()) || due || said.due;
-    stop = said.stop;
-    state.next_look = state.boundaries + said.interval;
+    const Answers answers = exchange_answers(boundary);
+    due = take_save_request(answers, boundary.transport.task()) || due || answers.due;
+    stop = answers.stop;
+    state.next_look = state.boundaries + answers.interval;
   }
-  if (due && save(place)) stop = true;
+  if (due && save(boundary)) stop = true;
   if (stop) {
-    save_now(place);
-    stopped_ = place.step;
+    save_now(boundary);
+    stopped_ = boundary.step;
   }
   return stop;
 }
 
 /// Whether a save is due because some task was asked to save (SIGUSR1). The tasks of a job get the signal one after
 /// another; together this makes one save.
-bool CheckpointSaver::take_asked(const Said& said, int task) {
+bool CheckpointSaver::take_save_request(const Answers& answers, int task) {
   TaskState& state = state_of(task);
-  state.asked.resize(said.asked.size(), 0);
+  state.save_requests.resize(answers.save_requests.size(), 0);
   bool more = false;
-  for (std::size_t i = 0; i < said.asked.size(); ++i) {  // 0 for a lost task
-    more |= said.asked[i] > state.asked[i];
-    state.asked[i] = std::max(said.asked[i], state.asked[i]);
+  for (std::size_t i = 0; i < answers.save_requests.size(); ++i) {  // 0 for a lost task
+    more |= answers.save_requests[i] > state.save_requests[i];
+    state.save_requests[i] = std::max(answers.save_requests[i], state.save_requests[i]);
   }
-  if (!more || said.asked_lately) return false;
-  if (task == 0) asked_at_ = options_.clock->now();
+  if (!more || answers.requested_lately) return false;
+  if (task == 0) requested_at_ = options_.clock->now();
   return true;
 }
 
@@ -106,75 +106,75 @@ std::int64_t CheckpointSaver::interval(std::int64_t boundaries) {
   return interval_;
 }
 
-CheckpointSaver::Said CheckpointSaver::meet(const Place& place) {
-  const bool is_first = place.transport.task() == 0;
+CheckpointSaver::Answers CheckpointSaver::exchange_answers(const Boundary& boundary) {
+  const bool is_first = boundary.transport.task() == 0;
   const bool busy = !writer_.idle({});  // before failure(), which is only final when nothing is being written
   const std::optional<Error> failure = writer_.failure();
   BlobWriter mine;
   mine.add(static_cast<int>(failure ? failure->code() : Code::ok)).add(failure ? failure->text() : std::string());
-  mine.add(busy).add(preemption_requested()).add(saves_requested() - asked_before_);
+  mine.add(busy).add(preemption_requested()).add(saves_requested() - requests_before_);
   if (is_first) {
     mine.add(options_.every_seconds > 0 && in_seconds(options_.clock->now() - saved_at_) >= options_.every_seconds);
-    mine.add(asked_at_ && options_.clock->now() - *asked_at_ < kOneRequest);
+    mine.add(requested_at_ && options_.clock->now() - *requested_at_ < kOneRequest);
     mine.add(interval(state_of(0).boundaries));
   }
-  Said said;
-  const std::vector<std::string> all = place.transport.exchange(mine.take(), place.limit.from_now());
-  said.asked.resize(all.size(), 0);
+  Answers answers;
+  const std::vector<std::string> all = boundary.transport.exchange(mine.take(), boundary.limit.from_now());
+  answers.save_requests.resize(all.size(), 0);
   for (std::size_t task = 0; task < all.size(); ++task) {
     if (all[task].empty()) {  // the task is lost
-      place.variables.require_parts(place.transport);
-      writer_.lose(static_cast<int>(task));
+      boundary.variables.require_parts(boundary.transport);
+      writer_.set_process_lost(static_cast<int>(task));
       continue;
     }
     BlobReader reader(all[task]);
     const auto code = static_cast<Code>(reader.number());
     const std::string text(reader.text());
     if (code != Code::ok) throw Error(code, text);
-    said.busy |= reader.number() != 0;
-    said.stop |= reader.number() != 0;
-    said.asked[task] = reader.number();
+    answers.busy |= reader.number() != 0;
+    answers.stop |= reader.number() != 0;
+    answers.save_requests[task] = reader.number();
     if (task > 0) continue;
-    said.due = reader.number() != 0;
-    said.asked_lately = reader.number() != 0;
-    said.interval = reader.number();
+    answers.due = reader.number() != 0;
+    answers.requested_lately = reader.number() != 0;
+    answers.interval = reader.number();
   }
-  return said;
+  return answers;
 }
 
 /// Waits for the writers of all processes; returns whether the job must stop. Meanwhile the tasks exchange messages, so
 /// that none of them seems stalled.
-bool CheckpointSaver::await_writers(const Place& place) {
+bool CheckpointSaver::await_writers(const Boundary& boundary) {
   for (;;) {
     check_interrupt();
     static_cast<void>(writer_.idle(kWaitForWriter));
-    if (const Said said = meet(place); !said.busy) return said.stop;
+    if (const Answers answers = exchange_answers(boundary); !answers.busy) return answers.stop;
   }
 }
 
-bool CheckpointSaver::save(const Place& place) {
-  const int task = place.transport.task();
+bool CheckpointSaver::save(const Boundary& boundary) {
+  const int task = boundary.transport.task();
   TaskState& state = state_of(task);
   if (state.saved == state.boundaries) return false;
-  const bool stop = await_writers(place);
+  const bool stop = await_writers(boundary);
   state.saved = state.boundaries;
   if (options_.before_save) options_.before_save(task);
   if (task == 0) saved_at_ = options_.clock->now();
   copy_parts(
-      place.variables.first_parts(),
+      boundary.variables.first_parts(),
       writer_.copies()[static_cast<std::size_t>(std::find(tasks_.begin(), tasks_.end(), task) - tasks_.begin())]);
   const std::lock_guard lock(mutex_);
   if (++copied_ < tasks_.size()) return stop;
   copied_ = 0;
-  Manifest head = place.head();
-  head.step = place.step;
+  Manifest head = boundary.head();
+  head.step = boundary.step;
   writer_.write(std::move(head));
   return stop;
 }
 
-void CheckpointSaver::save_now(const Place& place) {
-  static_cast<void>(save(place));
-  static_cast<void>(await_writers(place));
+void CheckpointSaver::save_now(const Boundary& boundary) {
+  static_cast<void>(save(boundary));
+  static_cast<void>(await_writers(boundary));
 }
 
 }  // namespace ferry

@@ -22,7 +22,7 @@ namespace ferry {
 class CheckpointSaver {
  public:
   /// A task at the end of a step.
-  struct Place {
+  struct Boundary {
     Transport& transport;
     VariableStore& variables;
     TimeLimit limit;                 ///< of exchanges with the other tasks
@@ -39,16 +39,16 @@ class CheckpointSaver {
   void require_request(const std::string& request) const;
   /// Called by every task after each step. True: the job must stop here, and its state is on the disk. Throws the error
   /// that kept a checkpoint from being written, the same on all tasks.
-  [[nodiscard]] bool at_boundary(const Place& place);
+  [[nodiscard]] bool at_boundary(const Boundary& boundary);
   /// Saves unless this step is saved already, and returns when all is on the disk. All tasks call it.
-  void save_now(const Place& place);
+  void save_now(const Boundary& boundary);
   /// Notes that the task's present state has been read from a checkpoint, so it need not be saved.
   void restored(int task) { state_of(task).saved = state_of(task).boundaries; }
   /// From now on, adds a number to the steps in the names of checkpoints.
   void shift_names(std::int64_t by) { writer_.shift_names(by); }
-  /// CheckpointWriter::leave() and prune(), in the process of task 0.
+  /// CheckpointWriter::exclude_from_pruning() and prune(), in the process of task 0.
   void prune(std::span<const std::string> left) {
-    writer_.leave(left);
+    writer_.exclude_from_pruning(left);
     writer_.prune();
   }
   /// The step at which at_boundary() returned true; -1 if it did not, or after a call of this function.
@@ -56,27 +56,27 @@ class CheckpointSaver {
 
  private:
   struct TaskState {
-    std::int64_t boundaries = 0;      ///< number of boundaries so far
-    std::int64_t saved = -1;          ///< the boundary at which it was saved last
-    std::int64_t next_look = 1;       ///< the boundary of the next exchange
-    std::vector<std::int64_t> asked;  ///< how often each task has been asked to save (SIGUSR1)
+    std::int64_t boundaries = 0;              ///< number of boundaries so far
+    std::int64_t saved = -1;                  ///< the boundary at which it was saved last
+    std::int64_t next_look = 1;               ///< the boundary of the next exchange
+    std::vector<std::int64_t> save_requests;  ///< how often each task has been asked to save (SIGUSR1)
   };
   /// The combined answers of the tasks. `busy`: some task is still writing. `stop`: some task was asked to stop. The
-  /// others are task 0's answers. `due`: a save is due. `asked_lately`: a save was requested within the last
+  /// others are task 0's answers. `due`: a save is due. `requested_lately`: a save was requested within the last
   /// kOneRequest. `interval`: the number of boundaries until the next exchange.
-  struct Said {
-    bool busy = false, stop = false, due = false, asked_lately = false;
-    std::vector<std::int64_t> asked;  ///< by task: number of requests to save
+  struct Answers {
+    bool busy = false, stop = false, due = false, requested_lately = false;
+    std::vector<std::int64_t> save_requests;  ///< by task: number of requests to save
     std::int64_t interval = 1;
   };
 
   [[nodiscard]] TaskState& state_of(int task);
-  [[nodiscard]] Said meet(const Place& place);
-  [[nodiscard]] bool take_asked(const Said& said, int task);
+  [[nodiscard]] Answers exchange_answers(const Boundary& boundary);
+  [[nodiscard]] bool take_save_request(const Answers& answers, int task);
   [[nodiscard]] std::int64_t interval(std::int64_t boundaries);
   /// Saves. Returns true if the job must stop.
-  [[nodiscard]] bool save(const Place& place);
-  [[nodiscard]] bool await_writers(const Place& place);
+  [[nodiscard]] bool save(const Boundary& boundary);
+  [[nodiscard]] bool await_writers(const Boundary& boundary);
 
   const CheckpointOptions options_;
   const std::string request_;
@@ -85,10 +85,10 @@ class CheckpointSaver {
   std::mutex mutex_;
   std::size_t copied_ = 0;  ///< tasks of this process that have copied their parts for the present checkpoint
   std::atomic<std::int64_t> stopped_{-1};
-  const std::int64_t asked_before_;  ///< saves_requested() at the beginning
-  TimePoint saved_at_;               ///< this and the next four members are used by task 0 alone
+  const std::int64_t requests_before_;  ///< saves_requested() at the beginning
+  TimePoint saved_at_;                  ///< this and the next four members are used by task 0 alone
   TimePoint looked_at_;
-  std::optional<TimePoint> asked_at_;  ///< when a request to save was last found
+  std::optional<TimePoint> requested_at_;  ///< when a request to save was last found
   std::int64_t looked_ = 0, interval_ = 1;
   CheckpointWriter writer_;
 };

@@ -71,7 +71,7 @@ bool CheckpointWriter::idle(Duration at_most) {
   return work_.wait_for(lock, at_most, [this] { return !busy_; });
 }
 
-void CheckpointWriter::lose(int process) {
+void CheckpointWriter::set_process_lost(int process) {
   work_.change([&] { lost_.insert(process); });
 }
 
@@ -165,8 +165,8 @@ void CheckpointWriter::prune() {
   try {
     int kept = 0;
     for (const std::string& name : checkpoint_names(*options_.files, options_.folder))
-      if (!left_.contains(name) && ++kept > options_.keep && !attempt([&] { remove(name); }, "an old checkpoint"))
-        left_.insert(name);
+      if (!excluded_.contains(name) && ++kept > options_.keep && !attempt([&] { remove(name); }, "an old checkpoint"))
+        excluded_.insert(name);
   } catch (const Error& error) {
     log_warn("old checkpoints stay: " + error.text());
   }

@@ -58,11 +58,11 @@ class CheckpointWriter {
   /// A checkpoint that cannot be removed stays, with one warning. Precondition: nothing is being written.
   void prune();
   /// Names of checkpoints that prune() leaves alone and does not count.
-  void leave(std::span<const std::string> names) { left_.insert(names.begin(), names.end()); }
+  void exclude_from_pruning(std::span<const std::string> names) { excluded_.insert(names.begin(), names.end()); }
   /// Waits until nothing is being written, but no longer than `at_most`. Returns whether nothing is being written.
   [[nodiscard]] bool idle(Duration at_most);
   /// Call it if a process without parts is lost: then checkpoints do not wait for its files any more.
-  void lose(int process);
+  void set_process_lost(int process);
   /// The latest error of writing, if there was any.
   [[nodiscard]] std::optional<Error> failure();
 
@@ -85,8 +85,8 @@ class CheckpointWriter {
   Manifest manifest_;
   std::int64_t shift_ = 0;
   std::optional<Error> failure_;
-  std::set<int> lost_;          // processes that are lost
-  std::set<std::string> left_;  // names that prune() leaves alone
+  std::set<int> lost_;              // processes that are lost
+  std::set<std::string> excluded_;  // names that prune() leaves alone
   std::thread thread_;
 };
 

@@ -15,14 +15,14 @@ namespace ferry {
 namespace {
 
 /// The tasks that have one part, grouped by the hash of the part's bytes.
-using ByBytes = std::vector<std::pair<std::int64_t, std::vector<int>>>;
+using TasksByHash = std::vector<std::pair<std::int64_t, std::vector<int>>>;
 
-void add_task(ByBytes& groups, std::int64_t hash, int task) {
-  const auto found = std::ranges::find(groups, hash, &ByBytes::value_type::first);
+void add_task(TasksByHash& groups, std::int64_t hash, int task) {
+  const auto found = std::ranges::find(groups, hash, &TasksByHash::value_type::first);
   (found == groups.end() ? groups.emplace_back(hash, std::vector<int>()) : *found).second.push_back(task);
 }
 
-std::string difference_text(const std::string& name, ByBytes groups, std::int64_t step) {
+std::string difference_text(const std::string& name, TasksByHash groups, std::int64_t step) {
   std::ranges::stable_sort(groups, [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
   std::vector<int> others;
   for (auto group = groups.begin() + 1; group != groups.end(); ++group)
@@ -41,7 +41,7 @@ std::optional<Error> difference(const VariableLayouts& layouts, const std::vecto
   std::vector<BlobReader> readers(hashes.begin(), hashes.end());
   for (const auto& [name, variable] : layouts) {
     const VariableLayout& layout = *variable.second;
-    std::map<std::uint32_t, ByBytes> parts;
+    std::map<std::uint32_t, TasksByHash> parts;
     for (std::size_t task = 0; task < readers.size(); ++task)
       if (layout.is_replica(task) && !hashes[task].empty())  // empty: the task is lost
         add_task(parts[layout.part_number(task)], readers[task].number(), static_cast<int>(task));

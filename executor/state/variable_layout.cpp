@@ -7,11 +7,11 @@ namespace ferry {
 std::shared_ptr<const VariableLayout> VariableLayout::at_task_0(const std::vector<std::int64_t>& sizes,
                                                                 std::size_t tasks) {
   auto layout = std::make_shared<VariableLayout>(tasks);
-  layout->give(0, {true, sizes, std::vector<std::int64_t>(sizes.size(), 0), sizes});
+  layout->set_part(0, {true, sizes, std::vector<std::int64_t>(sizes.size(), 0), sizes});
   return layout;
 }
 
-void VariableLayout::give(std::size_t task, const VariablePart& part, std::int32_t device) {
+void VariableLayout::set_part(std::size_t task, const VariablePart& part, std::int32_t device) {
   if (device != kHost && devices_.empty()) devices_.assign(of_task_.size(), kHost);
   if (device != kHost) devices_[task] = device;
   const auto [at, fresh] = numbers_.try_emplace({part.begin, part.sizes}, static_cast<std::uint32_t>(parts_.size()));
@@ -37,8 +37,9 @@ VariableLayouts variable_layouts(const Plan& plan) {
         part.begin = places.begin(plan.windows[buffer.window], task);
       }
       const PlanDevice& device = c.devices[buffer.device];
-      layout->give(static_cast<std::size_t>(task), part,
-                   device.kind == DeviceKind::cpu ? VariableLayout::kHost : static_cast<std::int32_t>(device.index));
+      layout->set_part(
+          static_cast<std::size_t>(task), part,
+          device.kind == DeviceKind::cpu ? VariableLayout::kHost : static_cast<std::int32_t>(device.index));
     }
   }
   return {made.begin(), made.end()};

@@ -27,7 +27,7 @@ class VariableLayout {
   static constexpr std::int32_t kHost = -1;
   /// Gives a task its part, on that device, or on the host for kHost. Call it only while the layout is made, with tasks
   /// in ascending order.
-  void give(std::size_t task, const VariablePart& part, std::int32_t device = kHost);
+  void set_part(std::size_t task, const VariablePart& part, std::int32_t device = kHost);
 
   [[nodiscard]] std::size_t tasks() const { return of_task_.size(); }
   [[nodiscard]] const VariablePart& part(std::size_t task) const { return parts_[of_task_[task]].part; }

@@ -79,11 +79,11 @@ void VariableStore::copy_over(std::int32_t device, std::byte* to, const std::byt
   if (bytes == 0) return;
   Devices::Owned& queue = queues_[device];
   if (queue == nullptr) queue = devices_->queue(device);
-  if (copied_ == nullptr) copied_ = devices_->event();
+  if (copy_event_ == nullptr) copy_event_ = devices_->event();
   const Devices::Owned used = devices_->host_memory(on_host, bytes);
   devices_->copy(queue.get(), to, from, bytes, nullptr);
-  devices_->record(queue.get(), copied_.get());
-  while (!devices_->happened(copied_.get())) std::this_thread::yield();
+  devices_->record(queue.get(), copy_event_.get());
+  while (!devices_->happened(copy_event_.get())) std::this_thread::yield();
 }
 
 std::uint64_t VariableStore::bind(const VariableLayouts& all, Transport& transport, const Deadline& deadline) {
@@ -95,15 +95,15 @@ std::uint64_t VariableStore::bind(const VariableLayouts& all, Transport& transpo
     variable.dtype = dtype;
     if (variable.layout != layout && (variable.layout == nullptr || *variable.layout != *layout)) {
       if (variable.has_value) {
-        lay(name, layout, transport, deadline);
+        redistribute(name, layout, transport, deadline);
       } else {
         variable.layout = layout;
         allocate(variable, name);
       }
-      variable.laid = ++version_;
+      variable.layout_version = ++version_;
     }
     variable.layout = layout;
-    newest = std::max(newest, variable.laid + 1);
+    newest = std::max(newest, variable.layout_version + 1);
   }
   return newest;
 }
@@ -122,8 +122,8 @@ void VariableStore::require_part(std::string_view name, const Variable& variable
 
 /// Redistributes a variable: the first holder of each part sends it to all tasks; each assembles the whole value and
 /// keeps the part that `layout` gives it.
-void VariableStore::lay(std::string_view name, std::shared_ptr<const VariableLayout> layout, Transport& transport,
-                        const Deadline& deadline) {
+void VariableStore::redistribute(std::string_view name, std::shared_ptr<const VariableLayout> layout,
+                                 Transport& transport, const Deadline& deadline) {
   Variable& variable = variables_.find(name)->second;
   require_part(name, variable, transport);
   const VariableLayout& before = *variable.layout;
@@ -157,15 +157,16 @@ void VariableStore::set(std::string_view name, DType dtype, std::shared_ptr<cons
   variable.layout = std::move(layout);
   allocate(variable, name);
   if (size_of_part(variable) > 0) set_bytes(variable, part.bytes().data());
-  variable.laid = ++version_;
+  variable.layout_version = ++version_;
   variable.has_value = true;
 }
 
 Tensor VariableStore::whole(std::string_view name, Transport& transport, const Deadline& deadline) {
   Variable& variable = variables_.find(name)->second;
   const std::vector<std::int64_t> sizes = variable.layout->whole();
-  lay(name, VariableLayout::at_task_0(sizes, static_cast<std::size_t>(transport.tasks())), transport, deadline);
-  variable.laid = ++version_;
+  redistribute(name, VariableLayout::at_task_0(sizes, static_cast<std::size_t>(transport.tasks())), transport,
+               deadline);
+  variable.layout_version = ++version_;
   if (task_ != 0) return Tensor::fetched_to(0);
   Tensor tensor(variable.dtype, sizes);
   const std::span<std::byte> bytes = tensor.mutable_bytes();
@@ -187,7 +188,7 @@ VariableStore::Bytes VariableStore::copy(const std::vector<std::string>& names) 
   return all;
 }
 
-void VariableStore::put_back(const Bytes& all) {
+void VariableStore::restore_copy(const Bytes& all) {
   for (const auto& [name, bytes] : all) set_bytes(variables_.find(name)->second, bytes.data());
 }
 

@@ -51,7 +51,7 @@ class VariableStore {
   [[nodiscard]] Bytes copy(const std::vector<std::string>& names);
   /// Sets the parts to the copied values again. Precondition: since the copy no layout has changed and set() was not
   /// called.
-  void put_back(const Bytes& bytes);
+  void restore_copy(const Bytes& bytes);
 
   /// A part of a variable as it is now. `bytes` points into this store, and is valid until the variable is written.
   struct Part {
@@ -77,7 +77,7 @@ class VariableStore {
     std::shared_ptr<const VariableLayout> layout;
     std::shared_ptr<std::byte[]> bytes;    ///< on layout->device()
     std::shared_ptr<std::byte[]> on_host;  ///< if it is on a device: the copy that host_bytes() returns
-    std::uint64_t laid = 0;                ///< version_ when it got its present layout
+    std::uint64_t layout_version = 0;      ///< version_ when it got its present layout
     bool has_value = false;
   };
 
@@ -94,15 +94,15 @@ class VariableStore {
   /// Copies between the host and a device, and waits for the copy. `on_host` is the end on the host.
   void copy_over(std::int32_t device, std::byte* to, const std::byte* from, const std::byte* on_host,
                  std::uint64_t bytes);
-  void lay(std::string_view name, std::shared_ptr<const VariableLayout> layout, Transport& transport,
-           const Deadline& deadline);
+  void redistribute(std::string_view name, std::shared_ptr<const VariableLayout> layout, Transport& transport,
+                    const Deadline& deadline);
 
   int task_;
   DeviceShare share_;
   std::optional<DeviceLibrary> library_;
   std::optional<Devices> devices_;
   std::map<std::int32_t, Devices::Owned> queues_;  ///< by device: for copies between it and the host
-  Devices::Owned copied_;                          ///< the event of the last of these copies
+  Devices::Owned copy_event_;                      ///< the event of the last of these copies
   std::uint64_t version_ = 0;
   std::map<std::string, Variable, std::less<>> variables_;
 };

@@ -20,7 +20,7 @@ void FlightExchange::set_source(int task, const FlightSource& source) {
   sources_[static_cast<std::size_t>(task)] = &source;
 }
 
-void FlightExchange::forget(const FlightSource& source) {
+void FlightExchange::remove_source(const FlightSource& source) {
   const auto lock = monitor_.lock();
   std::ranges::replace(sources_, &source, nullptr);
 }
@@ -85,7 +85,7 @@ void FlightExchange::answer(BlobReader& reader, const Send& send) {
   send(static_cast<int>(process), writer.take());
 }
 
-bool FlightExchange::say(TimePoint now, const Send& send) {
+bool FlightExchange::send_due(TimePoint now, const Send& send) {
   auto lock = monitor_.lock();
   const bool asks = gather_.has_value(), ends = std::exchange(ends_, false);
   const auto questions = asks ? gather_->questions(now) : std::vector<FlightGather::Piece>();

@@ -20,7 +20,7 @@ class FlightExchange {
  public:
   using Send = std::function<void(int process, const std::string& datagram)>;
 
-  /// `processes`: the process of each task; `wake` wakes the watch's thread, which then calls say().
+  /// `processes`: the process of each task; `wake` wakes the watch's thread, which then calls send_due().
   FlightExchange(std::vector<int> processes, int self, std::function<void()> wake)
       : processes_(std::move(processes)),
         self_(self),
@@ -31,7 +31,7 @@ class FlightExchange {
   /// Sets the source of the record of a task of this process.
   void set_source(int task, const FlightSource& source);
   /// Call it before a source is destroyed.
-  void forget(const FlightSource& source);
+  void remove_source(const FlightSource& source);
   /// Returns the records of `others`, tasks of other processes, that arrive within `at_most`: by task of the job, empty
   /// for tasks without a record.
   [[nodiscard]] std::vector<FlightRecord> gather(std::span<const int> others, Duration at_most);
@@ -48,8 +48,8 @@ class FlightExchange {
   /// Handles a datagram of another process, after `reader` has read its kind. Returns false if the kind is not one of
   /// this class.
   bool take(std::int64_t kind, BlobReader& reader, const Send& send);
-  /// Sends the messages that are due; returns whether more will be due after FlightGather::kAgain.
-  bool say(TimePoint now, const Send& send);
+  /// Sends the messages that are due; returns whether more will be due after FlightGather::kRepeatAfter.
+  bool send_due(TimePoint now, const Send& send);
 
  private:
   void answer(BlobReader& reader, const Send& send);

@@ -39,8 +39,8 @@ FlightGather::FlightGather(std::span<const int> tasks) {
 
 std::vector<FlightGather::Piece> FlightGather::questions(TimePoint now) {
   std::vector<Piece> questions;
-  for (Asked& task : tasks_) {
-    if (task.complete() || (task.asked != TimePoint() && now - task.asked < kAgain)) continue;
+  for (PendingRecord& task : tasks_) {
+    if (task.complete() || (task.asked != TimePoint() && now - task.asked < kRepeatAfter)) continue;
     task.asked = now;
     questions.push_back({task.task, task.next});
   }
@@ -48,7 +48,7 @@ std::vector<FlightGather::Piece> FlightGather::questions(TimePoint now) {
 }
 
 void FlightGather::take(const Piece& piece, std::int64_t pieces, std::string_view bytes) {
-  const auto task = std::ranges::find(tasks_, piece.task, &Asked::task);
+  const auto task = std::ranges::find(tasks_, piece.task, &PendingRecord::task);
   if (task == tasks_.end() || task->complete() || piece.number != task->next) return;
   task->pieces = pieces;
   task->bytes += bytes;
@@ -57,11 +57,11 @@ void FlightGather::take(const Piece& piece, std::int64_t pieces, std::string_vie
 }
 
 bool FlightGather::complete() const {
-  return std::ranges::all_of(tasks_, &Asked::complete);
+  return std::ranges::all_of(tasks_, &PendingRecord::complete);
 }
 
 const std::string* FlightGather::record(int task) const {
-  const auto at = std::ranges::find(tasks_, task, &Asked::task);
+  const auto at = std::ranges::find(tasks_, task, &PendingRecord::task);
   return at != tasks_.end() && at->complete() ? &at->bytes : nullptr;
 }
 

@@ -42,7 +42,7 @@ class FlightGather {
   /// The size of a piece in bytes.
   static constexpr std::size_t kPieceBytes = 1000;
   /// The time after which a request without an answer is repeated.
-  static constexpr std::chrono::milliseconds kAgain{50};
+  static constexpr std::chrono::milliseconds kRepeatAfter{50};
 
   explicit FlightGather(std::span<const int> tasks);
 
@@ -55,7 +55,7 @@ class FlightGather {
   [[nodiscard]] const std::string* record(int task) const;
 
  private:
-  struct Asked {
+  struct PendingRecord {
     int task = 0;
     std::int64_t pieces = -1;  ///< -1: not known yet
     std::int64_t next = 0;
@@ -63,7 +63,7 @@ class FlightGather {
     std::string bytes{};
     [[nodiscard]] bool complete() const { return next == pieces; }
   };
-  std::vector<Asked> tasks_;
+  std::vector<PendingRecord> tasks_;
 };
 
 /// A piece of a packed record, and the number of its pieces.

@@ -45,7 +45,7 @@ void LinkMeter::look(std::span<const LinkCount> counts, TimePoint now) {
                       .latency = static_cast<double>(count.messages - before->messages) * as_seconds(count.round_trip)};
     if (use.bytes >= kLeastBytes && use.seconds > 0) links_.push_back(use);
   }
-  const auto told = static_cast<std::ptrdiff_t>(std::min(links_.size(), kTold));
+  const auto told = static_cast<std::ptrdiff_t>(std::min(links_.size(), kReportedLinks));
   std::ranges::partial_sort(links_, links_.begin() + told, std::ranges::greater(), &LinkUse::sending);
   links_.resize(static_cast<std::size_t>(told));
   before_.assign(counts.begin(), counts.end());

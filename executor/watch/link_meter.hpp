@@ -36,7 +36,7 @@ class LinkMeter {
   /// capacity.
   static constexpr double kLeastBytes = 1 << 16;
   /// The most connections in a report; the longest sending time comes first.
-  static constexpr std::size_t kTold = 32;
+  static constexpr std::size_t kReportedLinks = 32;
 
   /// `counts` is the result of Transport::links() at `now`.
   void look(std::span<const LinkCount> counts, TimePoint now);

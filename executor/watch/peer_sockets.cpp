@@ -103,9 +103,9 @@ PeerSockets::PeerSockets(Transport& between, int self, const std::string& interf
     for (std::size_t p = 0; p < cards.size(); ++p) cards[p].udp_name = names[p];
   }
   for (const Card& card : cards) {
-    const bool here = card.on_host_of(mine);
-    processes_.push_back(
-        {card.host, card.id, here, here ? card.local_name : card.udp_name, here ? 0 : sockets_.size() - 1});
+    const bool on_this_machine = card.on_host_of(mine);
+    processes_.push_back({card.host, card.id, on_this_machine, on_this_machine ? card.local_name : card.udp_name,
+                          on_this_machine ? 0 : sockets_.size() - 1});
   }
   processes_[static_cast<std::size_t>(self)].name.clear();
 }
@@ -131,7 +131,7 @@ void PeerSockets::send_to_all(std::string bytes) const {
 
 void PeerSockets::receive(const std::function<void(std::string_view)>& take) {
   for (const DatagramSocket& socket : sockets_)
-    while (auto datagram = socket.receive(room_)) {
+    while (auto datagram = socket.receive(receive_buffer_)) {
       Sha256 proof;
       if (datagram->size() < proof.size()) continue;
       std::memcpy(proof.data(), datagram->data() + datagram->size() - proof.size(), proof.size());

@@ -24,9 +24,9 @@ class PeerSockets {
   struct Process {
     std::string host;
     ProcessId id{};
-    bool here = false;       ///< on this machine
-    std::string name;        ///< name of its socket; empty: it cannot be reached, or is this process
-    std::size_t socket = 0;  ///< index in sockets_ of the socket that reaches it
+    bool on_this_machine = false;  ///< on this machine
+    std::string name;              ///< name of its socket; empty: it cannot be reached, or is this process
+    std::size_t socket = 0;        ///< index in sockets_ of the socket that reaches it
   };
 
   /// For a job in one process, in which there is no other process.
@@ -55,7 +55,7 @@ class PeerSockets {
   std::string secret_;
   std::vector<Process> processes_;
   std::vector<DatagramSocket> sockets_;  // the local one, then UDP if there are several hosts
-  std::vector<char> room_ = std::vector<char>(kMostDatagram);
+  std::vector<char> receive_buffer_ = std::vector<char>(kMostDatagram);
   SocketWait wait_;
 };
 

@@ -16,11 +16,11 @@ std::int64_t thread_number() {
   return number;
 }
 
-void tell(const Awaited& awaited, Pulse& pulse) {
-  pulse.where = awaited.where;
+void copy_awaited(const Awaited& awaited, Pulse& pulse) {
+  pulse.collective_key = awaited.collective_key;
   pulse.awaited = awaited.tasks;
   pulse.text = awaited.text;
-  pulse.place = awaited.place;
+  pulse.call_key = awaited.call_key;
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ Position::Call::~Call() {
   if (!position_->call_) position_->requesters_.clear();
 }
 
-void Position::begins() {
+void Position::set_all_called() {
   const std::lock_guard lock(mutex_);
   requesters_.clear();
 }
@@ -75,33 +75,33 @@ Position::Between::~Between() {
   position_->plan_ = plan_;
 }
 
-Position::Part::Part(Position* position, bool works) : position_(position) {
+Position::Phase::Phase(Position* position, bool works) : position_(position) {
   if (position_ == nullptr) return;
   before_ = position_->works();
-  if (before_ != works) add_one(position_->parts_);
+  if (before_ != works) add_one(position_->phases_);
 }
 
-Position::Part::~Part() {
-  if (position_ != nullptr && before_ != position_->works()) add_one(position_->parts_);
+Position::Phase::~Phase() {
+  if (position_ != nullptr && before_ != position_->works()) add_one(position_->phases_);
 }
 
 /// Whether the task has done nothing but work on a direct call since the last pulse.
-bool Position::works_on() {
-  const std::uint64_t parts = parts_.load(std::memory_order_relaxed);
-  return std::exchange(seen_parts_, parts) == parts && parts % 2 == 1;
+bool Position::worked_since_pulse() {
+  const std::uint64_t parts = phases_.load(std::memory_order_relaxed);
+  return std::exchange(seen_phases_, parts) == parts && parts % 2 == 1;
 }
 
-void Position::waits(Awaited awaited) {
+void Position::begin_wait(Awaited awaited) {
   const std::lock_guard lock(mutex_);
   awaited_ = std::move(awaited);
 }
 
-void Position::goes_on() {
+void Position::end_wait() {
   const std::lock_guard lock(mutex_);
   awaited_.reset();
 }
 
-void Position::leaves() {
+void Position::set_left() {
   const std::lock_guard lock(mutex_);
   left_ = true;
 }
@@ -111,21 +111,21 @@ Pulse Position::pulse(TimePoint now, bool busy) {
   pulse.task = last_.task;
   pulse.busy = busy;
   pulse.steps = steps_.load(std::memory_order_relaxed);
-  const bool works = works_on();
+  const bool works = worked_since_pulse();
   const std::lock_guard lock(mutex_);
   if (awaited_ && awaited_->until && now >= *awaited_->until) awaited_.reset();
   if (left_) {
     pulse.doing = Pulse::Doing::left;
     pulse.busy = false;
   } else if (plan_ != nullptr) {
-    pulse.spot = plan_->spot();
+    pulse.progress_tag = plan_->progress_tag();
     const std::optional<std::string> computed = plan_->computes(awaited_.has_value());
     pulse.busy = computed.has_value() || !awaited_;
     pulse.doing = pulse.busy ? Pulse::Doing::computing : Pulse::Doing::waiting;
     if (pulse.busy) {
       pulse.text = computed.value_or("between two instructions");
     } else {
-      tell(*awaited_, pulse);
+      copy_awaited(*awaited_, pulse);
     }
   } else if (works) {
     pulse.doing = Pulse::Doing::computing;
@@ -134,17 +134,17 @@ Pulse Position::pulse(TimePoint now, bool busy) {
   } else if (awaited_) {
     pulse.doing = Pulse::Doing::waiting;
     pulse.busy = false;
-    pulse.spot = moves_.load(std::memory_order_relaxed);
-    tell(*awaited_, pulse);
+    pulse.progress_tag = moves_.load(std::memory_order_relaxed);
+    copy_awaited(*awaited_, pulse);
   } else if (call_) {
     pulse.doing = Pulse::Doing::inside;
     pulse.text = *call_;
     pulse.awaited = requesters_;
   }
-  if (since_ == TimePoint() || !pulse.alike(last_)) since_ = now;
+  if (since_ == TimePoint() || !pulse.has_same_state(last_)) since_ = now;
   pulse.age = now - since_;
   if (pulse.doing == Pulse::Doing::outside && !pulse.busy && pulse.age >= kLongOutside)
-    pulse.text = formatted("{}", sleeps_in(thread_));
+    pulse.text = formatted("{}", current_system_call(thread_));
   last_ = pulse;
   return pulse;
 }

@@ -18,19 +18,19 @@ class RunningPlan {
  public:
   virtual ~RunningPlan() = default;
   /// A number that changes when the task continues with another instruction.
-  [[nodiscard]] virtual std::uint64_t spot() const = 0;
+  [[nodiscard]] virtual std::uint64_t progress_tag() const = 0;
   /// The instruction that computes, in words; nothing when none does. `first_waits`: walker 0 waits for other tasks.
   [[nodiscard]] virtual std::optional<std::string> computes(bool first_waits) const = 0;
 };
 
 /// A wait of a task within a plan or in a direct call.
 struct Awaited {
-  std::string text;                 ///< "receive of 'w' from task 1 at train.cpp:40"
-  std::uint64_t where = 0;          ///< as Pulse::where
-  std::vector<std::int64_t> tasks;  ///< from which the task needs messages
-  std::uint64_t place = 0;          ///< as Pulse::place
-  /// The time until which the task counts as waiting. Not given: until goes_on(). A task that calls test() from time to
-  /// time sets it, and counts as waiting only for a short time after each test.
+  std::string text;                  ///< "receive of 'w' from task 1 at train.cpp:40"
+  std::uint64_t collective_key = 0;  ///< as Pulse::collective_key
+  std::vector<std::int64_t> tasks;   ///< from which the task needs messages
+  std::uint64_t call_key = 0;        ///< as Pulse::call_key
+  /// The time until which the task counts as waiting. Not given: until end_wait(). A task that calls test() from time
+  /// to time sets it, and counts as waiting only for a short time after each test.
   std::optional<TimePoint> until = {};
 };
 
@@ -41,8 +41,8 @@ class Position {
   explicit Position(int task);
 
   /// Marks a call of the session while the object lives; `what` describes the call. Calls may nest. `requesters`: the
-  /// call begins when all tasks have made it, and these tasks may take as long as they like. Until begins(), this task
-  /// waits for their next request.
+  /// call begins when all tasks have made it, and these tasks may take as long as they like. Until set_all_called(),
+  /// this task waits for their next request.
   class Call {
    public:
     Call(Position* position, std::string what, std::span<const std::int32_t> requesters = {});
@@ -55,7 +55,7 @@ class Position {
     std::optional<std::string> before_;
   };
   /// Call it when all tasks have made the call.
-  void begins();
+  void set_all_called();
   /// Marks a run of a plan while the object lives.
   class Run {
    public:
@@ -81,12 +81,12 @@ class Position {
   };
   /// Marks a part of a direct call while the object lives: the task works, or rests until a message moves. Parts may
   /// nest.
-  class Part {
+  class Phase {
    public:
-    Part(Position* position, bool works);
-    ~Part();
-    Part(const Part&) = delete;
-    Part& operator=(const Part&) = delete;
+    Phase(Position* position, bool works);
+    ~Phase();
+    Phase(const Phase&) = delete;
+    Phase& operator=(const Phase&) = delete;
 
    private:
     Position* const position_;
@@ -94,12 +94,12 @@ class Position {
   };
   /// Call it when bytes of a direct call have moved.
   void moves() { add_one(moves_); }
-  /// Call waits() when a wait has become long, and goes_on() after the wait.
-  void waits(Awaited awaited);
-  void goes_on();
+  /// Call begin_wait() when a wait has become long, and end_wait() after the wait.
+  void begin_wait(Awaited awaited);
+  void end_wait();
   void begins_step() { add_one(steps_); }
   /// Call it when the task has finished the job.
-  void leaves();
+  void set_left();
 
   /// The state of the task now. `busy`: whether the process has used a core lately, for tasks that run no plan. Called
   /// by one thread.
@@ -110,8 +110,8 @@ class Position {
   static void add_one(std::atomic<Number>& number) {
     number.store(number.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
-  [[nodiscard]] bool works() const { return parts_.load(std::memory_order_relaxed) % 2 == 1; }
-  [[nodiscard]] bool works_on();
+  [[nodiscard]] bool works() const { return phases_.load(std::memory_order_relaxed) % 2 == 1; }
+  [[nodiscard]] bool worked_since_pulse();
 
   std::mutex mutex_;
   std::int64_t thread_;  ///< of the task
@@ -122,9 +122,9 @@ class Position {
   bool left_ = false;
   std::atomic<std::int64_t> steps_{0};
   std::atomic<std::uint64_t> moves_{0};
-  std::atomic<std::uint64_t> parts_{0};  ///< odd while a direct call works; changes with each part
-  std::uint64_t seen_parts_ = 0;         ///< parts_ at the last pulse()
-  Pulse last_;                           ///< with this and since_, pulse() finds how long nothing has changed
+  std::atomic<std::uint64_t> phases_{0};  ///< odd while a direct call works; changes with each part
+  std::uint64_t seen_phases_ = 0;         ///< phases_ at the last pulse()
+  Pulse last_;                            ///< with this and since_, pulse() finds how long nothing has changed
   TimePoint since_{};
 };
 

@@ -7,10 +7,10 @@ void add(const Pulse& pulse, BlobWriter& to) {
       .add(static_cast<int>(pulse.doing))
       .add(pulse.busy)
       .add(pulse.steps)
-      .add(pulse.spot)
+      .add(pulse.progress_tag)
       .add(pulse.age.count())
-      .add(pulse.where)
-      .add(pulse.place)
+      .add(pulse.collective_key)
+      .add(pulse.call_key)
       .add(pulse.awaited)
       .add(pulse.text);
 }
@@ -21,10 +21,10 @@ Pulse read_pulse(BlobReader& from) {
   pulse.doing = static_cast<Pulse::Doing>(from.number());
   pulse.busy = from.number() != 0;
   pulse.steps = from.number();
-  pulse.spot = static_cast<std::uint64_t>(from.number());
+  pulse.progress_tag = static_cast<std::uint64_t>(from.number());
   pulse.age = Duration(from.number());
-  pulse.where = static_cast<std::uint64_t>(from.number());
-  pulse.place = static_cast<std::uint64_t>(from.number());
+  pulse.collective_key = static_cast<std::uint64_t>(from.number());
+  pulse.call_key = static_cast<std::uint64_t>(from.number());
   pulse.awaited = from.numbers();
   pulse.text = from.text();
   return pulse;

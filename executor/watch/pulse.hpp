@@ -20,19 +20,20 @@ struct Pulse {
   };
   int task = 0;
   Doing doing = Doing::outside;
-  bool busy = false;        ///< the task computes, or its process uses a core for something else
-  std::int64_t steps = 0;   ///< the number of steps of plans that the task has begun
-  std::uint64_t spot = 0;   ///< changes when the task continues with another instruction
-  Duration age{};           ///< the time since any field above has changed
-  std::uint64_t where = 0;  ///< if waiting: equal on tasks that wait in the same collective; else 0
-  std::uint64_t place = 0;  ///< if waiting: equal on tasks at the same direct call of a group; else 0
+  bool busy = false;                 ///< the task computes, or its process uses a core for something else
+  std::int64_t steps = 0;            ///< the number of steps of plans that the task has begun
+  std::uint64_t progress_tag = 0;    ///< changes when the task continues with another instruction
+  Duration age{};                    ///< the time since any field above has changed
+  std::uint64_t collective_key = 0;  ///< if waiting: equal on tasks that wait in the same collective; else 0
+  std::uint64_t call_key = 0;        ///< if waiting: equal on tasks at the same direct call of a group; else 0
   /// If `doing` is waiting: the tasks from which it needs something. If `doing` is inside, and some tasks have not made
   /// the call yet: those tasks. The task waits for their next request without a time limit.
   std::vector<std::int64_t> awaited{};
   std::string text{};  ///< the activity: "MatMul 'h' at train.cpp:40"; outside: the function in which the task sleeps
 
-  [[nodiscard]] bool alike(const Pulse& other) const {
-    return doing == other.doing && steps == other.steps && spot == other.spot && where == other.where;
+  [[nodiscard]] bool has_same_state(const Pulse& other) const {
+    return doing == other.doing && steps == other.steps && progress_tag == other.progress_tag &&
+           collective_key == other.collective_key;
   }
 };
 

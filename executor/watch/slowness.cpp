@@ -17,12 +17,12 @@ WorkTimes SlownessWatch::times(int task) const {
 
 bool SlownessWatch::due(TimePoint now) {
   const std::lock_guard lock(mutex_);
-  if (!first_ || now - last_ < tell_interval(now - *first_)) return false;
+  if (!first_ || now - last_ < report_interval(now - *first_)) return false;
   last_ = now;
   return true;
 }
 
-std::vector<std::string> SlownessWatch::warnings(std::span<const Sighting> tasks, TimePoint now) {
+std::vector<std::string> SlownessWatch::warnings(std::span<const TaskStatus> tasks, TimePoint now) {
   std::vector<WorkTimes> times;
   {
     const std::lock_guard lock(mutex_);
@@ -32,12 +32,12 @@ std::vector<std::string> SlownessWatch::warnings(std::span<const Sighting> tasks
   std::vector<std::string> warnings;
   for (const Straggler& straggler : stragglers_.look(times, judge_stragglers(times)))
     warnings.push_back(text_of(straggler, name(straggler.task)));
-  if (link_told_ || now - last_of_links_ < LinkMeter::kEvery) return warnings;
+  if (link_warned_ || now - last_of_links_ < LinkMeter::kEvery) return warnings;
   last_of_links_ = now;
   const std::vector<SlowLink> links = slow_links_.look(times, judge_links(times));
   const auto worst = std::ranges::max_element(links, {}, &SlowLink::cost);
   if (worst == links.end()) return warnings;
-  link_told_ = true;
+  link_warned_ = true;
   warnings.push_back(text_of(*worst, name(worst->from), name(worst->to)));
   return warnings;
 }

@@ -69,7 +69,7 @@ class PersistentFindings {
       const FindingSubject subject = subject_of(finding);
       if (!is_measured(subject)) continue;
       const int looks = looks_[subject] = before[subject] + 1;
-      if (looks >= kLooks && told_.insert(subject).second) due.push_back(std::move(finding));
+      if (looks >= kLooks && warned_.insert(subject).second) due.push_back(std::move(finding));
     }
     return due;
   }
@@ -77,7 +77,7 @@ class PersistentFindings {
  private:
   std::vector<std::int64_t> samples_;  // by task: the number of samples in the last look
   std::map<FindingSubject, int> looks_;
-  std::set<FindingSubject> told_;
+  std::set<FindingSubject> warned_;
 };
 
 /// Has the measured times of tasks. The process of task 0 has the times of all tasks, and compares them. Thread-safe,
@@ -89,11 +89,11 @@ class SlownessWatch {
   /// Sets the newest times of a task.
   void set(int task, WorkTimes times, TimePoint now);
   [[nodiscard]] WorkTimes times(int task) const;
-  /// Whether it is time to compare the tasks or to send their times: once in each tell_interval().
+  /// Whether it is time to compare the tasks or to send their times: once in each report_interval().
   [[nodiscard]] bool due(TimePoint now);
   /// Compares the tasks. Returns a warning for each task that stays behind, once for each, and a warning for the most
   /// expensive link, once for the job. `tasks` has the names of the tasks for the warnings.
-  [[nodiscard]] std::vector<std::string> warnings(std::span<const Sighting> tasks, TimePoint now);
+  [[nodiscard]] std::vector<std::string> warnings(std::span<const TaskStatus> tasks, TimePoint now);
 
  private:
   mutable std::mutex mutex_;  // guards times_ and first_
@@ -102,7 +102,7 @@ class SlownessWatch {
   TimePoint last_, last_of_links_;
   PersistentFindings<Straggler> stragglers_;
   PersistentFindings<SlowLink> slow_links_;
-  bool link_told_ = false;
+  bool link_warned_ = false;
 };
 
 }  // namespace ferry

@@ -65,16 +65,16 @@ StallDetector::StallDetector(Job job, Duration deadline, std::vector<PeerSockets
 void StallDetector::set_pulse(Pulse pulse) {
   if (pulse.text.size() > kMostText) pulse.text = escaped(pulse.text, kMostText);
   if (pulse.awaited.size() > kMostAwaited) pulse.awaited.resize(kMostAwaited);
-  note(std::move(pulse));
+  store_pulse(std::move(pulse));
 }
 
-void StallDetector::note(Pulse pulse) {
+void StallDetector::store_pulse(Pulse pulse) {
   Pulse& known = pulses_[static_cast<std::size_t>(pulse.task)];
-  moved_ = moved_ || !pulse.alike(known);
+  moved_ = moved_ || !pulse.has_same_state(known);
   known = std::move(pulse);
 }
 
-bool StallDetector::hear(const Heartbeat& beat, TimePoint now) {
+bool StallDetector::add_heartbeat(const Heartbeat& beat, TimePoint now) {
   if (beat.process < 0 || beat.process >= std::ssize(processes_) || beat.process == job_.self) return false;
   Process& process = processes_[static_cast<std::size_t>(beat.process)];
   if (beat.number < process.beat) return false;
@@ -82,7 +82,7 @@ bool StallDetector::hear(const Heartbeat& beat, TimePoint now) {
   process.heard = now;
   process.unheard = beat.unheard;
   for (const Pulse& pulse : beat.pulses)
-    if (pulse.task >= 0 && pulse.task < std::ssize(pulses_)) note(pulse);
+    if (pulse.task >= 0 && pulse.task < std::ssize(pulses_)) store_pulse(pulse);
   return true;
 }
 
@@ -92,7 +92,7 @@ void StallDetector::set_state(int process, ProcessState state, TimePoint now) {
   known.state = state;
 }
 
-void StallDetector::pardon(TimePoint now) {
+void StallDetector::reset_silence(TimePoint now) {
   for (Process& process : processes_) process.heard = process.state_since = now;
 }
 
@@ -100,30 +100,30 @@ std::vector<std::int64_t> StallDetector::unheard(TimePoint now) const {
   std::vector<std::int64_t> tasks;
   for (int task = 0; task < std::ssize(pulses_) && tasks.size() < kMostAwaited; ++task) {
     const std::size_t process = process_of(task);
-    if (job_.processes[static_cast<std::size_t>(task)] != job_.self && !names_[process].here &&
+    if (job_.processes[static_cast<std::size_t>(task)] != job_.self && !names_[process].on_this_machine &&
         now - processes_[process].heard > kFresh)
       tasks.push_back(task);
   }
   return tasks;
 }
 
-std::vector<Sighting> StallDetector::sightings(TimePoint now, const std::vector<bool>& lost) const {
-  std::vector<Sighting> tasks;
+std::vector<TaskStatus> StallDetector::make_statuses(TimePoint now, const std::vector<bool>& lost) const {
+  std::vector<TaskStatus> tasks;
   tasks.reserve(pulses_.size());
   for (const Pulse& pulse : pulses_) {
     const std::size_t number = process_of(pulse.task);
-    Sighting& task = tasks.emplace_back();
+    TaskStatus& task = tasks.emplace_back();
     task.pulse = pulse;
     if (lost[static_cast<std::size_t>(pulse.task)]) task.pulse.doing = Pulse::Doing::left;
     if (!names_.empty()) {
       task.host = names_[number].host;
       task.pid = names_[number].id.pid;
     }
-    task.here = static_cast<int>(number) == job_.self;
-    if (task.here) continue;
+    task.on_this_machine = static_cast<int>(number) == job_.self;
+    if (task.on_this_machine) continue;
     const Process& process = processes_[number];
-    task.here = names_[number].here || names_[number].name.empty();
-    task.known = names_[number].here || process.beat > 0;
+    task.on_this_machine = names_[number].on_this_machine || names_[number].name.empty();
+    task.known = names_[number].on_this_machine || process.beat > 0;
     task.silent = now - process.heard;
     task.state = process.state;
     task.state_age = now - process.state_since;
@@ -132,9 +132,9 @@ std::vector<Sighting> StallDetector::sightings(TimePoint now, const std::vector<
   return tasks;
 }
 
-Duration StallDetector::count_time(std::span<const Sighting> tasks, TimePoint now) {
+Duration StallDetector::count_time(std::span<const TaskStatus> tasks, TimePoint now) {
   const Duration passed = now - std::exchange(counted_, now);
-  const bool goes_on = std::exchange(moved_, false) || std::ranges::any_of(tasks, [](const Sighting& task) {
+  const bool goes_on = std::exchange(moved_, false) || std::ranges::any_of(tasks, [](const TaskStatus& task) {
                          if (task.state == ProcessState::traced) return true;
                          return task.pulse.busy && task.silent < kFresh && task.state == ProcessState::running;
                        });
@@ -143,8 +143,8 @@ Duration StallDetector::count_time(std::span<const Sighting> tasks, TimePoint no
   return excused ? passed : Duration::zero();
 }
 
-std::optional<JobVerdict> StallDetector::judge(std::span<const Sighting> tasks, const std::optional<JobVerdict>& found,
-                                               TimePoint now) {
+std::optional<JobVerdict> StallDetector::judge(std::span<const TaskStatus> tasks,
+                                               const std::optional<JobVerdict>& found, TimePoint now) {
   std::optional<JobVerdict> verdict;
   // After a signal has asked the job to end, the end of a task is no failure.
   if (interrupt_requested() == 0) verdict = judge_lost(tasks, own_task_, job_.patience);

@@ -34,10 +34,10 @@ inline constexpr std::int64_t kHeartbeat = 0x3168637461777266;  // "frwatch1"
 /// Has no thread, socket or clock: the caller reports events with their times, and requests the verdict. Only one
 /// thread may use it.
 ///
-///     detector.hear(beat, now);                                    // from another process
+///     detector.add_heartbeat(beat, now);                                    // from another process
 ///     detector.set_pulse(position.pulse(now, busy));               // of an own task
-///     const auto tasks = detector.sightings(now, lost);
-///     clock.excuse(detector.count_time(tasks, now));
+///     const auto tasks = detector.make_statuses(now, lost);
+///     clock.exclude(detector.count_time(tasks, now));
 ///     if (const auto verdict = detector.judge(tasks, found, now)) …
 class StallDetector {
  public:
@@ -53,22 +53,22 @@ class StallDetector {
   void set_pulse(Pulse pulse);
   [[nodiscard]] const Pulse& pulse(int task) const { return pulses_[static_cast<std::size_t>(task)]; }
   /// Returns whether the heartbeat counts: it comes from another process and is not older than the last one.
-  bool hear(const Heartbeat& beat, TimePoint now);
+  bool add_heartbeat(const Heartbeat& beat, TimePoint now);
   void set_state(int process, ProcessState state, TimePoint now);
   /// Call it after this process itself was stopped: an old last heartbeat does not mean then that its sender is silent.
-  void pardon(TimePoint now);
+  void reset_silence(TimePoint now);
 
   /// The tasks of other hosts that this process does not hear from.
   [[nodiscard]] std::vector<std::int64_t> unheard(TimePoint now) const;
   /// The states of all tasks, in order. `lost`, by task: whether the job continues without the task.
-  [[nodiscard]] std::vector<Sighting> sightings(TimePoint now, const std::vector<bool>& lost) const;
+  [[nodiscard]] std::vector<TaskStatus> make_statuses(TimePoint now, const std::vector<bool>& lost) const;
   /// Returns the time since the last call if it does not count as a stall: a task has moved or computes, or the job
   /// waits for its next request. Else returns 0.
-  [[nodiscard]] Duration count_time(std::span<const Sighting> tasks, TimePoint now);
+  [[nodiscard]] Duration count_time(std::span<const TaskStatus> tasks, TimePoint now);
   /// Returns a verdict, unless a process with a lower number is likely to reach it first. `found`: the verdict that a
   /// task of this process has found.
-  [[nodiscard]] std::optional<JobVerdict> judge(std::span<const Sighting> tasks, const std::optional<JobVerdict>& found,
-                                                TimePoint now);
+  [[nodiscard]] std::optional<JobVerdict> judge(std::span<const TaskStatus> tasks,
+                                                const std::optional<JobVerdict>& found, TimePoint now);
 
  private:
   struct Process {
@@ -77,7 +77,7 @@ class StallDetector {
     std::int64_t beat = 0;  ///< the number of its last heartbeat
     std::vector<std::int64_t> unheard{};
   };
-  void note(Pulse pulse);
+  void store_pulse(Pulse pulse);
   [[nodiscard]] std::size_t process_of(int task) const {
     return static_cast<std::size_t>(job_.processes[static_cast<std::size_t>(task)]);
   }

@@ -14,37 +14,37 @@ using Doing = Pulse::Doing;
 constexpr std::size_t kLines = 12;
 /// How long a task waits for a task of this machine that has left, before the wait counts as endless. In this time the
 /// last message of that task arrives.
-constexpr std::chrono::seconds kLeaves{1};
+constexpr std::chrono::seconds kLeftGrace{1};
 /// A call of the session that has lasted this long may be an exchange, which needs all tasks.
 constexpr std::chrono::milliseconds kMayExchange{500};
 
 /// How long the task has been stopped. A task that is stopped and continued in turn may be stopped at every look. But
 /// its heartbeats arrive in between.
-Duration stopped_for(const Sighting& task) {
+Duration stopped_for(const TaskStatus& task) {
   return std::min(task.state_age, task.silent);
 }
 
-bool is_lost(const Sighting& task, Duration patience) {
+bool is_lost(const TaskStatus& task, Duration patience) {
   if (task.pulse.doing == Doing::left) return false;
-  if (!task.here) return task.known && task.silent >= patience;
-  return (task.state == ProcessState::gone && task.state_age >= kLastWords) ||
+  if (!task.on_this_machine) return task.known && task.silent >= patience;
+  return (task.state == ProcessState::gone && task.state_age >= kGoneGrace) ||
          (task.state == ProcessState::stopped && stopped_for(task) >= patience);
 }
 
 /// Whether `task` needs something from `other`, according to its last pulse.
-bool awaits(const Sighting& task, int other) {
+bool awaits(const TaskStatus& task, int other) {
   if (task.pulse.doing == Doing::waiting)
     return std::ranges::find(task.pulse.awaited, static_cast<std::int64_t>(other)) != task.pulse.awaited.end();
   return task.pulse.doing == Doing::inside && !task.pulse.busy && task.pulse.age >= kMayExchange;
 }
 
-const Sighting& at(std::span<const Sighting> tasks, std::int64_t task) {
+const TaskStatus& at(std::span<const TaskStatus> tasks, std::int64_t task) {
   return tasks[static_cast<std::size_t>(task)];
 }
 
-void add_waiting(Error& error, std::span<const Sighting> tasks, std::int64_t culprit, Duration patience) {
+void add_waiting(Error& error, std::span<const TaskStatus> tasks, std::int64_t culprit, Duration patience) {
   std::size_t lines = 0;
-  for (const Sighting& task : tasks) {
+  for (const TaskStatus& task : tasks) {
     if (task.pulse.task == culprit || is_lost(task, patience) || task.pulse.doing != Doing::waiting) continue;
     if (++lines <= kLines) error.note(who(task) + " " + doing_text(task));
   }
@@ -52,32 +52,32 @@ void add_waiting(Error& error, std::span<const Sighting> tasks, std::int64_t cul
 }
 
 /// Returns the task that prints the verdict: the lowest task that waits or is in a call; `otherwise` if there is none.
-int teller_of(std::span<const Sighting> tasks, Duration patience, int otherwise) {
-  for (const Sighting& task : tasks)
+int teller_of(std::span<const TaskStatus> tasks, Duration patience, int otherwise) {
+  for (const TaskStatus& task : tasks)
     if (!is_lost(task, patience) && (task.pulse.doing == Doing::waiting || task.pulse.doing == Doing::inside))
       return task.pulse.task;
   return otherwise;
 }
 
-std::string last_seen(const Sighting& task) {
+std::string last_seen(const TaskStatus& task) {
   return task.pulse.text.empty() ? std::string() : "; it was last seen in " + task.pulse.text;
 }
 
 /// A lost task, as an error and a suggestion, which is printed last.
-struct Loss {
+struct LostTask {
   Error error;
   std::string hint;
   int culprit = 0;
 };
 
-Loss gone(const Sighting& task) {
+LostTask gone(const TaskStatus& task) {
   return {
       Error(Code::peer_lost,
             who(task) + " is gone: it was killed, it crashed, or it ended before the job was done" + last_seen(task)),
       "see what it printed last; the system kills a process when memory runs out (dmesg tells)", task.pulse.task};
 }
 
-Loss stopped(const Sighting& task) {
+LostTask stopped(const TaskStatus& task) {
   return {Error(Code::stalled, who(task) + " was stopped (SIGSTOP or Ctrl-Z) " + seconds_text(stopped_for(task)) +
                                    " ago" + last_seen(task)),
           "see who sent the signal (a batch system, Ctrl-Z); the job ends, so that SIGCONT does not help",
@@ -85,11 +85,11 @@ Loss stopped(const Sighting& task) {
 }
 
 /// `task` is the first task of another host that this process does not hear from and that another task waits for.
-Loss silent(std::span<const Sighting> tasks, const Sighting& task, const Sighting& self) {
+LostTask silent(std::span<const TaskStatus> tasks, const TaskStatus& task, const TaskStatus& self) {
   std::set<std::string> lost_hosts, heard_hosts;
   std::vector<int> lost;
-  for (const Sighting& other : tasks) {
-    if (other.here || !other.known || other.pulse.doing == Doing::left) continue;
+  for (const TaskStatus& other : tasks) {
+    if (other.on_this_machine || !other.known || other.pulse.doing == Doing::left) continue;
     const bool heard = other.silent < kFresh;
     (heard ? heard_hosts : lost_hosts).insert(other.host);
     if (!heard && other.host == task.host) lost.push_back(other.pulse.task);
@@ -98,8 +98,8 @@ Loss silent(std::span<const Sighting> tasks, const Sighting& task, const Sightin
   if (heard_hosts.empty() && lost_hosts.size() > 1)
     return {Error(Code::peer_lost, "host " + self.host + " is cut off: it has heard from no other host" + since),
             "look at the network of host " + self.host, self.pulse.task};
-  const auto hears = [&](const Sighting& other) {
-    return !other.here && other.silent < kFresh && other.host != task.host &&
+  const auto hears = [&](const TaskStatus& other) {
+    return !other.on_this_machine && other.silent < kFresh && other.host != task.host &&
            std::ranges::find(other.unheard, static_cast<std::int64_t>(task.pulse.task)) == other.unheard.end();
   };
   if (const auto third = std::ranges::find_if(tasks, hears); third != tasks.end())
@@ -114,14 +114,14 @@ Loss silent(std::span<const Sighting> tasks, const Sighting& task, const Sightin
 
 /// Follows the waits between tasks, starting at `from`, and returns the tasks on the way. The last one does not wait,
 /// or waits for a task that is already on the list.
-std::vector<std::int64_t> chain(std::span<const Sighting> tasks, std::int64_t from) {
+std::vector<std::int64_t> chain(std::span<const TaskStatus> tasks, std::int64_t from) {
   std::vector<std::int64_t> way{from};
   for (;;) {
     const Pulse& pulse = at(tasks, way.back()).pulse;
     if (pulse.doing != Doing::waiting) return way;
-    // The members of a collective that have reached it have the same `where`.
+    // The members of a collective that have reached it have the same `collective_key`.
     const auto absent = [&](std::int64_t other) {
-      return pulse.where == 0 || at(tasks, other).pulse.where != pulse.where;
+      return pulse.collective_key == 0 || at(tasks, other).pulse.collective_key != pulse.collective_key;
     };
     const auto next = std::ranges::find_if(pulse.awaited, absent);
     if (next == pulse.awaited.end()) return way;
@@ -132,7 +132,7 @@ std::vector<std::int64_t> chain(std::span<const Sighting> tasks, std::int64_t fr
 }
 
 /// The hosts of the tasks, each once.
-std::vector<std::string> hosts_of(std::span<const Sighting> tasks, std::span<const std::int64_t> numbers) {
+std::vector<std::string> hosts_of(std::span<const TaskStatus> tasks, std::span<const std::int64_t> numbers) {
   std::vector<std::string> hosts;
   for (const std::int64_t number : numbers)
     if (const std::string& host = at(tasks, number).host; std::ranges::find(hosts, host) == hosts.end())
@@ -143,13 +143,13 @@ std::vector<std::string> hosts_of(std::span<const Sighting> tasks, std::span<con
 
 }  // namespace
 
-std::string who(const Sighting& task) {
+std::string who(const TaskStatus& task) {
   std::string text = "task " + std::to_string(task.pulse.task);
   if (!task.host.empty()) text += " (host " + task.host + ", process " + std::to_string(task.pid) + ")";
   return text;
 }
 
-std::string doing_text(const Sighting& task) {
+std::string doing_text(const TaskStatus& task) {
   const bool lasts = task.pulse.age >= std::chrono::milliseconds(100);
   const std::string since = lasts ? ", for " + seconds_text(task.pulse.age) : std::string();
   switch (task.pulse.doing) {
@@ -170,17 +170,17 @@ std::string doing_text(const Sighting& task) {
   return {};
 }
 
-std::optional<JobVerdict> judge_lost(std::span<const Sighting> tasks, int self, Duration patience) {
-  for (const Sighting& task : tasks) {
+std::optional<JobVerdict> judge_lost(std::span<const TaskStatus> tasks, int self, Duration patience) {
+  for (const TaskStatus& task : tasks) {
     const int number = task.pulse.task;
-    const bool needed = std::ranges::any_of(tasks, [&](const Sighting& other) {
+    const bool needed = std::ranges::any_of(tasks, [&](const TaskStatus& other) {
       return other.pulse.task != number && !is_lost(other, patience) && awaits(other, number);
     });
-    const bool crashed = task.here && task.state == ProcessState::gone;
+    const bool crashed = task.on_this_machine && task.state == ProcessState::gone;
     if (!is_lost(task, patience) || !(needed || crashed)) continue;
-    Loss loss = !task.here                            ? silent(tasks, task, at(tasks, self))
-                : task.state == ProcessState::stopped ? stopped(task)
-                                                      : gone(task);
+    LostTask loss = !task.on_this_machine                 ? silent(tasks, task, at(tasks, self))
+                    : task.state == ProcessState::stopped ? stopped(task)
+                                                          : gone(task);
     add_waiting(loss.error, tasks, number, patience);
     loss.error.hint(loss.hint);
     return JobVerdict{loss.culprit, teller_of(tasks, patience, self), loss.error.code(), loss.error.text()};
@@ -188,13 +188,13 @@ std::optional<JobVerdict> judge_lost(std::span<const Sighting> tasks, int self, 
   return std::nullopt;
 }
 
-bool awaits_request(std::span<const Sighting> tasks) {
+bool awaits_request(std::span<const TaskStatus> tasks) {
   const auto may_request = [&](std::int64_t task) {
-    const Sighting& it = at(tasks, task);
+    const TaskStatus& it = at(tasks, task);
     return it.pulse.doing == Doing::outside && it.known && it.silent < kFresh && it.state == ProcessState::running;
   };
   bool awaits = false;
-  for (const Sighting& task : tasks) {
+  for (const TaskStatus& task : tasks) {
     if (task.pulse.doing == Doing::outside || task.pulse.doing == Doing::left) continue;
     if (task.pulse.doing != Doing::inside || task.pulse.awaited.empty()) return false;
     awaits = awaits || std::ranges::any_of(task.pulse.awaited, may_request);
@@ -202,12 +202,12 @@ bool awaits_request(std::span<const Sighting> tasks) {
   return awaits;
 }
 
-std::optional<JobVerdict> judge_direct(std::span<const Sighting> tasks) {
-  std::unordered_map<std::uint64_t, const Sighting*> first_at;
-  for (const Sighting& task : tasks) {
-    if (task.pulse.doing != Doing::waiting || task.pulse.place == 0) continue;
-    const Sighting& first = *first_at.try_emplace(task.pulse.place, &task).first->second;
-    if (first.pulse.where != task.pulse.where) {
+std::optional<JobVerdict> judge_direct(std::span<const TaskStatus> tasks) {
+  std::unordered_map<std::uint64_t, const TaskStatus*> first_at;
+  for (const TaskStatus& task : tasks) {
+    if (task.pulse.doing != Doing::waiting || task.pulse.call_key == 0) continue;
+    const TaskStatus& first = *first_at.try_emplace(task.pulse.call_key, &task).first->second;
+    if (first.pulse.collective_key != task.pulse.collective_key) {
       const int culprit = task.pulse.task;
       Error error(Code::plan, "tasks {} and {} make different direct calls", first.pulse.task, culprit);
       error.note(who(first) + " " + doing_text(first)).note(who(task) + " " + doing_text(task));
@@ -215,28 +215,28 @@ std::optional<JobVerdict> judge_direct(std::span<const Sighting> tasks) {
       return JobVerdict{culprit, first.pulse.task, error.code(), error.text()};
     }
     const auto left = [&](std::int64_t other) {
-      return at(tasks, other).pulse.doing == Doing::left && at(tasks, other).here;
+      return at(tasks, other).pulse.doing == Doing::left && at(tasks, other).on_this_machine;
     };
     const auto gone = std::ranges::find_if(task.pulse.awaited, left);
-    if (gone == task.pulse.awaited.end() || task.pulse.age < kLeaves) continue;
+    if (gone == task.pulse.awaited.end() || task.pulse.age < kLeftGrace) continue;
     Error error(Code::peer_lost, who(at(tasks, *gone)) + " has left the job, and others wait for it");
-    add_waiting(error, tasks, *gone, kLeaves);
+    add_waiting(error, tasks, *gone, kLeftGrace);
     error.hint("all tasks of a group make the same direct calls, as often as each other");
     return JobVerdict{static_cast<int>(*gone), task.pulse.task, error.code(), error.text()};
   }
   return std::nullopt;
 }
 
-JobVerdict judge_connection(std::span<const Sighting> tasks, const Failure& failure) {
+JobVerdict judge_connection(std::span<const TaskStatus> tasks, const Failure& failure) {
   return {failure.task, failure.unreached_by, failure.code,
           lost_connection_text(who(at(tasks, failure.unreached_by)), who(at(tasks, failure.task)), failure)};
 }
 
-std::optional<JobVerdict> judge_stalled(std::span<const Sighting> tasks, Duration idle) {
-  const auto first = std::ranges::find_if(tasks, [](const Sighting& t) { return t.pulse.doing == Doing::waiting; });
+std::optional<JobVerdict> judge_stalled(std::span<const TaskStatus> tasks, Duration idle) {
+  const auto first = std::ranges::find_if(tasks, [](const TaskStatus& t) { return t.pulse.doing == Doing::waiting; });
   if (first == tasks.end()) return std::nullopt;
   const std::vector<std::int64_t> way = chain(tasks, first->pulse.task);
-  const Sighting& last = at(tasks, way.back());
+  const TaskStatus& last = at(tasks, way.back());
   if (last.pulse.busy) return std::nullopt;
   std::string text = "no progress for " + seconds_text(idle) + ": " + who(*first) + " " + doing_text(*first);
   for (std::size_t i = 1; i + 1 < way.size(); ++i)
@@ -245,7 +245,7 @@ std::optional<JobVerdict> judge_stalled(std::span<const Sighting> tasks, Duratio
   if (way.size() > 1) text += (circle ? "; " : ", and ") + who(last) + " " + doing_text(last);
   Error error(last.pulse.doing == Doing::left ? Code::peer_lost : Code::stalled, text);
   std::size_t lines = 0;
-  for (const Sighting& task : tasks) {
+  for (const TaskStatus& task : tasks) {
     const bool told = std::ranges::find(way, static_cast<std::int64_t>(task.pulse.task)) != way.end();
     if (!told && ++lines <= kLines) error.note(who(task) + " " + doing_text(task));
   }

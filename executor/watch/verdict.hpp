@@ -15,10 +15,11 @@
 namespace ferry {
 
 /// The state of a task, as one process knows it.
-struct Sighting {
+struct TaskStatus {
   Pulse pulse;        ///< the newest pulse
   Duration silent{};  ///< the time since `pulse` arrived
-  bool here = false;  ///< whether the task is on this machine: then `state` is known, and silence alone means nothing
+  bool on_this_machine =
+      false;          ///< whether the task is on this machine: then `state` is known, and silence alone means nothing
   bool known = true;  ///< false: no heartbeat of the task has ever arrived, so its silence means nothing either
   ProcessState state = ProcessState::running;  ///< of the task's process
   Duration state_age{};                        ///< how long the process has been in that state
@@ -35,7 +36,7 @@ struct JobVerdict {
 };
 
 /// The time that a process must be gone before the verdict, so that its last message arrives first.
-inline constexpr std::chrono::milliseconds kLastWords{200};
+inline constexpr std::chrono::milliseconds kGoneGrace{200};
 /// How long a task of another host may be silent, or a task of this host may be stopped, before a verdict.
 inline constexpr std::chrono::milliseconds kPatience{2200};
 
@@ -46,27 +47,27 @@ inline constexpr std::chrono::seconds kFresh{1};
 /// it, and it is stopped (stalled) or not heard from (peer_lost). `tasks` are all tasks of the job, in order; `self` is
 /// a task of the calling process. A task in a debugger does not count as stopped. `patience`: kPatience, or more if
 /// tasks send pulses less often.
-[[nodiscard]] std::optional<JobVerdict> judge_lost(std::span<const Sighting> tasks, int self, Duration patience);
+[[nodiscard]] std::optional<JobVerdict> judge_lost(std::span<const TaskStatus> tasks, int self, Duration patience);
 
 /// Finds direct calls that can never end. Two tasks wait in different direct calls at the same place (plan). Or a task
 /// waits for a task of this machine that has left the job (peer_lost).
-[[nodiscard]] std::optional<JobVerdict> judge_direct(std::span<const Sighting> tasks);
+[[nodiscard]] std::optional<JobVerdict> judge_direct(std::span<const TaskStatus> tasks);
 
 /// Returns the verdict for a job without progress for `idle`. Its culprit is the task that the other tasks wait for
 /// (stalled; peer_lost if it has left). Returns nothing if no task waits within a plan, or if the culprit is busy.
-[[nodiscard]] std::optional<JobVerdict> judge_stalled(std::span<const Sighting> tasks, Duration idle);
+[[nodiscard]] std::optional<JobVerdict> judge_stalled(std::span<const TaskStatus> tasks, Duration idle);
 
 /// Whether the job only waits for its next request. A task that makes requests is alive, and runs the program's own
 /// code. All tasks that have made the next call wait for the request, and no task does anything else of the session.
-[[nodiscard]] bool awaits_request(std::span<const Sighting> tasks);
+[[nodiscard]] bool awaits_request(std::span<const TaskStatus> tasks);
 
 /// The verdict for a lost connection between two tasks (peer_lost). `failure` describes it; its `unreached_by` is a
 /// task.
-[[nodiscard]] JobVerdict judge_connection(std::span<const Sighting> tasks, const Failure& failure);
+[[nodiscard]] JobVerdict judge_connection(std::span<const TaskStatus> tasks, const Failure& failure);
 
 /// "task 1 (host b, process 4711)".
-[[nodiscard]] std::string who(const Sighting& task);
+[[nodiscard]] std::string who(const TaskStatus& task);
 /// The activity of a task and its duration: "waits in receive of 'w' from task 0 at train.cpp:40, for 61 s".
-[[nodiscard]] std::string doing_text(const Sighting& task);
+[[nodiscard]] std::string doing_text(const TaskStatus& task);
 
 }  // namespace ferry

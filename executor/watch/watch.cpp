@@ -22,7 +22,7 @@ constexpr std::chrono::milliseconds kBeat{100};
 constexpr std::size_t kPeersPerBeat = 64, kTasksPerBeat = 256;
 constexpr std::size_t kMostOpText = 160;
 /// The last heartbeat of a process is sent this many times, because UDP may lose datagrams.
-constexpr int kFarewells = 3;
+constexpr int kLastHeartbeats = 3;
 /// A process is busy if it has used this share of a core over kBusyOver.
 constexpr std::chrono::seconds kBusyOver{1};
 constexpr double kBusyShare = 0.1;
@@ -36,14 +36,14 @@ std::vector<int> tasks_of(const Watch::Job& job) {
   return tasks;
 }
 
-std::int64_t rarity_of(std::size_t processes, std::size_t own_tasks) {
+std::int64_t beat_factor(std::size_t processes, std::size_t own_tasks) {
   const std::size_t peers = processes == 0 ? 0 : processes - 1;
   return static_cast<std::int64_t>(1 + peers / kPeersPerBeat + own_tasks / kTasksPerBeat);
 }
 
 /// Returns the verdict, if any, that follows from an error of a task: the task has noticed before the watch that it
 /// waits in vain.
-std::optional<JobVerdict> judge_error(std::span<const Sighting> tasks, int task, const Error& error,
+std::optional<JobVerdict> judge_error(std::span<const TaskStatus> tasks, int task, const Error& error,
                                       Duration deadline) {
   if (error.code() != Code::stalled) return std::nullopt;
   const auto* const absent = dynamic_cast<const AbsentError*>(&error);
@@ -55,7 +55,7 @@ std::optional<JobVerdict> judge_error(std::span<const Sighting> tasks, int task,
   Error text = error;
   for (const int other : absent->tasks())
     text.note(who(tasks[static_cast<std::size_t>(other)]) + " " + doing_text(tasks[static_cast<std::size_t>(other)]));
-  const auto first = std::ranges::find_if(tasks, [&](const Sighting& other) {
+  const auto first = std::ranges::find_if(tasks, [&](const TaskStatus& other) {
     return other.pulse.task == task || (other.pulse.doing == Pulse::Doing::inside && other.silent < kFresh);
   });
   return JobVerdict{absent->tasks()[0], first->pulse.task, error.code(), text.text()};
@@ -75,23 +75,23 @@ Watch::Watch(Job job, Transport* between, const Deadline& deadline)
       slowness_(job_.processes.size()),
       own_(tasks_of(job_)),
       positions_(own_.begin(), own_.end()),
-      rarity_(rarity_of(sockets_.processes().size(), own_.size())),
-      detector_({job_.processes, job_.self, kPatience * rarity_}, job_.deadline, sockets_.processes(),
+      beat_factor_(beat_factor(sockets_.processes().size(), own_.size())),
+      detector_({job_.processes, job_.self, kPatience * beat_factor_}, job_.deadline, sockets_.processes(),
                 system_clock().now()),
       begun_(system_clock().now()),
       last_beat_(begun_),
       cpu_since_(begun_) {
-  board_.set_seen(detector_.sightings(begun_, board_.lost()));
-  if (between != nullptr) greet(*between, deadline);
+  board_.set_statuses(detector_.make_statuses(begun_, board_.lost()));
+  if (between != nullptr) send_first_heartbeat(*between, deadline);
   begin();
 }
 
 /// Sends a first datagram to the others before any of them continues. A process that has received nothing from another
 /// process by then, and receives nothing from it later, cannot receive from it at all.
-void Watch::greet(Transport& between, const Deadline& deadline) {
-  if (std::ranges::all_of(sockets_.processes(), &PeerSockets::Process::here)) return;
+void Watch::send_first_heartbeat(Transport& between, const Deadline& deadline) {
+  if (std::ranges::all_of(sockets_.processes(), &PeerSockets::Process::on_this_machine)) return;
   ++beats_;
-  tell();
+  send_heartbeat();
   static_cast<void>(between.exchange("", deadline));
 }
 
@@ -109,7 +109,8 @@ Watch::~Watch() {
   sockets_.wake();
   thread_.join();
   // The task that should have printed the verdict has ended before it did.
-  if (const auto verdict = board_.verdict(); verdict && !told_.load() && std::ranges::count(own_, verdict->teller) > 0)
+  if (const auto verdict = board_.verdict();
+      verdict && !printed_.load() && std::ranges::count(own_, verdict->teller) > 0)
     log_warn(verdict->text);
 }
 
@@ -121,22 +122,22 @@ Position& Watch::position(int task) {
 
 void Watch::serve() {
   const auto send = [this](int process, std::string bytes) { sockets_.send(process, std::move(bytes)); };
-  const Duration every = kBeat * rarity_;
+  const Duration every = kBeat * beat_factor_;
   bool asks = false;
   while (!ending_.load()) {
     TimePoint now = system_clock().now();
-    sockets_.wait(std::min<Duration>(last_beat_ + every - now, asks ? FlightGather::kAgain : every));
+    sockets_.wait(std::min<Duration>(last_beat_ + every - now, asks ? FlightGather::kRepeatAfter : every));
     now = system_clock().now();
     receive(now);
-    asks = flights_.say(now, send);
+    asks = flights_.send_due(now, send);
     if (now - last_beat_ < every) continue;
-    if (now - last_beat_ > every + kFresh) detector_.pardon(now);
+    if (now - last_beat_ > every + kFresh) detector_.reset_silence(now);
     beat(now);
   }
-  flights_.say(system_clock().now(), send);
-  for (Position& position : positions_) position.leaves();
+  flights_.send_due(system_clock().now(), send);
+  for (Position& position : positions_) position.set_left();
   look_at_own(system_clock().now());
-  for (int i = 0; i < kFarewells; ++i) tell();
+  for (int i = 0; i < kLastHeartbeats; ++i) send_heartbeat();
 }
 
 void Watch::receive(TimePoint now) {
@@ -155,7 +156,7 @@ void Watch::take(std::string_view datagram, TimePoint now) try {
 }
 
 void Watch::take_heartbeat(const Heartbeat& beat, TimePoint now) {
-  if (!detector_.hear(beat, now) || !beat.verdict) return;
+  if (!detector_.add_heartbeat(beat, now) || !beat.verdict) return;
   bool all_spared = true;  // whether all tasks of the sender's process are spared
   for (int task = 0; task < std::ssize(job_.processes); ++task)
     if (process_of(task) == beat.process) all_spared = all_spared && board_.is_spared(task);
@@ -167,15 +168,15 @@ void Watch::beat(TimePoint now) {
   look_at_own(now);
   look_at_peers(now);
   receive(now);  // a process that is gone now may have sent a last heartbeat
-  const std::vector<Sighting> tasks = detector_.sightings(now, board_.lost());
-  clock().excuse(detector_.count_time(tasks, now));
+  const std::vector<TaskStatus> tasks = detector_.make_statuses(now, board_.lost());
+  clock().exclude_time(detector_.count_time(tasks, now));
   if (!over()) judge(tasks, now);
   look_at_times(tasks, now);
-  if (!looked_for_unheard_ && now - begun_ >= kPatience * rarity_) look_for_unheard(tasks);
+  if (!looked_for_unheard_ && now - begun_ >= kPatience * beat_factor_) look_for_unheard(tasks);
   last_beat_ = now;
   ++beats_;
-  tell();
-  board_.set_seen(tasks);
+  send_heartbeat();
+  board_.set_statuses(tasks);
 }
 
 void Watch::look_at_own(TimePoint now) {
@@ -191,11 +192,11 @@ void Watch::look_at_own(TimePoint now) {
 void Watch::look_at_peers(TimePoint now) {
   const auto& processes = sockets_.processes();
   for (int process = 0; process < std::ssize(processes); ++process)
-    if (const auto& peer = processes[static_cast<std::size_t>(process)]; peer.here && process != job_.self)
+    if (const auto& peer = processes[static_cast<std::size_t>(process)]; peer.on_this_machine && process != job_.self)
       detector_.set_state(process, state_of(peer.id), now);
 }
 
-void Watch::judge(std::span<const Sighting> tasks, TimePoint now) {
+void Watch::judge(std::span<const TaskStatus> tasks, TimePoint now) {
   const std::optional<JobVerdict> verdict = detector_.judge(tasks, board_.found(), now);
   if (!verdict) return;
   const int task = verdict->culprit;
@@ -206,7 +207,7 @@ void Watch::judge(std::span<const Sighting> tasks, TimePoint now) {
 }
 
 /// Sends the states of the own tasks to all processes.
-void Watch::tell() {
+void Watch::send_heartbeat() {
   if (sockets_.processes().empty()) return;
   Heartbeat beat{.generation = board_.generation(), .process = job_.self, .number = beats_};
   beat.unheard = detector_.unheard(system_clock().now());
@@ -215,17 +216,17 @@ void Watch::tell() {
   for (std::string& datagram : packed(beat)) sockets_.send_to_all(std::move(datagram));
 }
 
-void Watch::look_at_times(std::span<const Sighting> tasks, TimePoint now) {
+void Watch::look_at_times(std::span<const TaskStatus> tasks, TimePoint now) {
   if (!slowness_.due(now)) return;
   if (!is_first()) return send_times();
   for (const std::string& warning : slowness_.warnings(tasks, now)) log_warn(warning);
 }
 
 /// Warns, once, about a network that carries the messages of the job but not the messages of its watch.
-void Watch::look_for_unheard(std::span<const Sighting> tasks) {
+void Watch::look_for_unheard(std::span<const TaskStatus> tasks) {
   looked_for_unheard_ = true;
   std::vector<int> unheard;
-  for (const Sighting& task : tasks)
+  for (const TaskStatus& task : tasks)
     if (!task.known) unheard.push_back(task.pulse.task);
   if (!is_first() || unheard.empty()) return;
   log_warn(tasks_text(unheard) +
@@ -249,7 +250,7 @@ void Watch::send_times() const {
 
 // ---- The tasks' threads ----
 
-void Watch::tell_times(int task, WorkTimes times) {
+void Watch::set_times(int task, WorkTimes times) {
   for (WorkTimes::Work& work : times.busiest)
     if (work.op.size() > kMostOpText) work.op = escaped(work.op, kMostOpText);
   slowness_.set(task, std::move(times), system_clock().now());
@@ -260,7 +261,7 @@ Error Watch::verdict(int task) const {
   FERRY_ASSERT(verdict, "there is no verdict");
   Error error(verdict->code, verdict->text);
   if (job_.gathered && verdict->teller != task) error.told_elsewhere();
-  if (verdict->teller == task) told_.store(true);
+  if (verdict->teller == task) printed_.store(true);
   return error;
 }
 
@@ -268,7 +269,7 @@ std::optional<JobVerdict> Watch::find(int task, const Error& error, const std::o
   const bool lost = error.code() == Code::peer_lost && failure, stopped = error.code() == Code::interrupted;
   if (const int signal = interrupt_requested(); signal != 0 && (lost || (stopped && job_.gathered)))
     return JobVerdict{task, task, Code::interrupted, interrupt_error(signal).text()};
-  if (lost && failure->unreached_by >= 0) return judge_connection(seen(), *failure);
+  if (lost && failure->unreached_by >= 0) return judge_connection(statuses(), *failure);
   return std::nullopt;
 }
 
@@ -284,7 +285,7 @@ Error Watch::explained(const Error& error, int task, const std::optional<Failure
   // A transport may notice that a task is lost before the watch can say why.
   if (echo || found) static_cast<void>(over_within(kVerdictComes));
   if (!over())
-    if (const auto verdict = judge_error(seen(), task, error, job_.deadline)) board_.adopt(*verdict);
+    if (const auto verdict = judge_error(statuses(), task, error, job_.deadline)) board_.adopt(*verdict);
   if (over()) return verdict(task);
   // Another task has found the failure of this task, and leaves the report to this task.
   if (lost && !echo && !found) return {failure->code, failure->text};
@@ -298,7 +299,7 @@ std::optional<int> Watch::teller() const {
 
 std::vector<int> Watch::answering() const {
   std::vector<int> tasks;
-  for (const Sighting& task : seen())
+  for (const TaskStatus& task : statuses())
     if (process_of(task.pulse.task) != job_.self && task.pulse.doing != Pulse::Doing::left &&
         task.state == ProcessState::running && task.silent < kFresh)
       tasks.push_back(task.pulse.task);
@@ -312,11 +313,11 @@ bool Watch::gathers() const {
 void Watch::lost(const Loss& loss) {
   board_.set_lost(loss.task);
   if (is_first())
-    log_warn("the job continues without " + who(seen()[static_cast<std::size_t>(loss.task)]) + ": " + loss.why);
+    log_warn("the job continues without " + who(statuses()[static_cast<std::size_t>(loss.task)]) + ": " + loss.why);
 }
 
 void Watch::restart() {
-  told_.store(false);
+  printed_.store(false);
   flights_.restart();
   board_.reset();
 }

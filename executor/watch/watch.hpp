@@ -58,7 +58,7 @@ class Watch final : public Losses {
   [[nodiscard]] Position& position(int task);
   [[nodiscard]] JobClock& clock() { return board_.clock(); }
   /// Sets the times that a task of this process has measured in its last steps.
-  void tell_times(int task, WorkTimes times);
+  void set_times(int task, WorkTimes times);
   /// See WatchBoard.
   [[nodiscard]] bool over() const { return board_.over(); }
   [[nodiscard]] bool over_within(Duration at_most) const { return board_.over_within(at_most); }
@@ -78,7 +78,7 @@ class Watch final : public Losses {
   /// The tasks of other processes that are alive and that this process hears from.
   [[nodiscard]] std::vector<int> answering() const;
   /// The states of all tasks, in order, at the last beat.
-  [[nodiscard]] std::vector<Sighting> seen() const { return board_.seen(); }
+  [[nodiscard]] std::vector<TaskStatus> statuses() const { return board_.statuses(); }
   /// Sets the tasks that the job can continue without, in place of earlier ones.
   void spare(std::span<const int> tasks) { board_.spare(tasks); }
   [[nodiscard]] std::vector<Loss> found_lost() override { return board_.take_losses(); }
@@ -89,7 +89,7 @@ class Watch final : public Losses {
  private:
   Watch(Job job, Transport* between, const Deadline& deadline);
 
-  void greet(Transport& between, const Deadline& deadline);
+  void send_first_heartbeat(Transport& between, const Deadline& deadline);
   void begin();
   void serve();
   void receive(TimePoint now);
@@ -98,10 +98,10 @@ class Watch final : public Losses {
   void beat(TimePoint now);
   void look_at_own(TimePoint now);
   void look_at_peers(TimePoint now);
-  void judge(std::span<const Sighting> tasks, TimePoint now);
-  void tell();
-  void look_at_times(std::span<const Sighting> tasks, TimePoint now);
-  void look_for_unheard(std::span<const Sighting> tasks);
+  void judge(std::span<const TaskStatus> tasks, TimePoint now);
+  void send_heartbeat();
+  void look_at_times(std::span<const TaskStatus> tasks, TimePoint now);
+  void look_for_unheard(std::span<const TaskStatus> tasks);
   void send_times() const;
   /// Returns the verdict that follows from an error of a task and the failure of its transport, if any.
   [[nodiscard]] std::optional<JobVerdict> find(int task, const Error& error,
@@ -116,7 +116,7 @@ class Watch final : public Losses {
   SlownessWatch slowness_;
   const std::vector<int> own_;      // the own tasks, ascending
   std::deque<Position> positions_;  // of the own tasks
-  const std::int64_t rarity_;       // how many times longer the interval between beats is than in a small job
+  const std::int64_t beat_factor_;  // how many times longer the interval between beats is than in a small job
 
   // Only the watch's thread uses the fields below, once it runs.
   StallDetector detector_;
@@ -126,7 +126,7 @@ class Watch final : public Losses {
   bool busy_ = false, looked_for_unheard_ = false;
 
   std::atomic<bool> ending_{false};
-  mutable std::atomic<bool> told_{false};  ///< verdict() has been called for its teller
+  mutable std::atomic<bool> printed_{false};  ///< verdict() has been called for its teller
   std::thread thread_;
 };
 

@@ -47,14 +47,14 @@ std::int64_t WatchBoard::generation() const {
   return generation_;
 }
 
-void WatchBoard::set_seen(std::vector<Sighting> tasks) {
+void WatchBoard::set_statuses(std::vector<TaskStatus> tasks) {
   const auto lock = monitor_.lock();
-  seen_ = std::move(tasks);
+  statuses_ = std::move(tasks);
 }
 
-std::vector<Sighting> WatchBoard::seen() const {
+std::vector<TaskStatus> WatchBoard::statuses() const {
   const auto lock = monitor_.lock();
-  return seen_;
+  return statuses_;
 }
 
 void WatchBoard::spare(std::span<const int> tasks) {

@@ -20,16 +20,17 @@ namespace ferry {
 class JobClock final : public Clock {
  public:
   [[nodiscard]] TimePoint now() override {
-    return system_clock().now() - excused() + (over_.load(std::memory_order_relaxed) ? kForever : Duration::zero());
+    return system_clock().now() - excluded_time() +
+           (over_.load(std::memory_order_relaxed) ? kForever : Duration::zero());
   }
   /// The total time for which the clock has stopped.
-  [[nodiscard]] Duration excused() const { return Duration(excused_.load(std::memory_order_relaxed)); }
-  void excuse(Duration time) { excused_.fetch_add(time.count(), std::memory_order_relaxed); }
+  [[nodiscard]] Duration excluded_time() const { return Duration(excluded_time_.load(std::memory_order_relaxed)); }
+  void exclude_time(Duration time) { excluded_time_.fetch_add(time.count(), std::memory_order_relaxed); }
   void set_over(bool over) { over_.store(over, std::memory_order_relaxed); }
 
  private:
   static constexpr std::chrono::hours kForever{24 * 365 * 10};
-  std::atomic<std::int64_t> excused_{0};
+  std::atomic<std::int64_t> excluded_time_{0};
   std::atomic<bool> over_{false};
 };
 
@@ -58,8 +59,8 @@ class WatchBoard {
   [[nodiscard]] std::int64_t generation() const;
 
   /// Sets the states of all tasks, in order, at the last beat.
-  void set_seen(std::vector<Sighting> tasks);
-  [[nodiscard]] std::vector<Sighting> seen() const;
+  void set_statuses(std::vector<TaskStatus> tasks);
+  [[nodiscard]] std::vector<TaskStatus> statuses() const;
 
   /// Sets the tasks that the job can continue without, in place of earlier ones.
   void spare(std::span<const int> tasks);
@@ -78,7 +79,7 @@ class WatchBoard {
   mutable Monitor monitor_;  // guards the fields below; wakes the threads that wait for the verdict
   std::optional<JobVerdict> found_, verdict_;
   std::int64_t generation_ = 0;
-  std::vector<Sighting> seen_;
+  std::vector<TaskStatus> statuses_;
   std::vector<bool> spared_, lost_;
   std::vector<Losses::Loss> losses_;  // found in this process, and not yet taken
 };

@@ -43,7 +43,7 @@ struct Spread {
 
 /// The interval between a task's reports and between comparisons, as a function of the time measured so far. A task
 /// that is slow from the beginning is found soon. A task that becomes slow later must stay slow for longer.
-[[nodiscard]] inline Duration tell_interval(Duration measured) {
+[[nodiscard]] inline Duration report_interval(Duration measured) {
   return std::clamp<Duration>(measured / 15, std::chrono::milliseconds(50), std::chrono::milliseconds(500));
 }
 

@@ -66,7 +66,7 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
 };
 
 /// Parses `content` as text. Returns false if it is no graph; then `first` has the error.
-bool is_text(std::span<const std::byte> content, file::GraphFile& out, FirstError& first) {
+bool try_parse_text(std::span<const std::byte> content, file::GraphFile& out, FirstError& first) {
   google::protobuf::io::ArrayInputStream in(content.data(), static_cast<int>(content.size()));
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&first);
@@ -81,7 +81,7 @@ bool is_text(std::span<const std::byte> content, file::GraphFile& out, FirstErro
 
 void parse_text(std::span<const std::byte> content, file::GraphFile& out) {
   FirstError first;
-  if (!is_text(content, out, first)) refuse_text(first);
+  if (!try_parse_text(content, out, first)) refuse_text(first);
 }
 
 void check_version(const file::GraphFile& message) {
@@ -153,7 +153,7 @@ class OpList {
   template <class User>
   [[nodiscard]] Index at(std::string_view name, User user) const {
     if (const Index found = names_.find(name); found != StringPool::kNone) return found;
-    throw Error(Code::file, "{}: there is no op {:?}", as_is(user()), name).hint(like(name));
+    throw Error(Code::file, "{}: there is no op {:?}", as_is(user()), name).hint(name_hint(name));
   }
   [[nodiscard]] Index at(std::string_view name) const {
     return at(name, [] { return std::string("a body"); });
@@ -182,7 +182,7 @@ class OpList {
 
   [[nodiscard]] std::string user(Index i) const { return formatted("{:?} ({})", op(i).name(), op(i).op()); }
 
-  [[nodiscard]] std::string like(std::string_view name) const {
+  [[nodiscard]] std::string name_hint(std::string_view name) const {
     constexpr std::size_t kMostNames = 10000;
     std::vector<std::string> names;
     for (const file::Op& op : graph_.op())
@@ -485,7 +485,7 @@ std::unique_ptr<Graph> decode_graph(std::span<const std::byte> content, GraphFor
 void check_text_head(std::span<const std::byte> begin) {
   file::GraphFile message;
   FirstError first;
-  const bool whole = is_text(begin, message, first);
+  const bool whole = try_parse_text(begin, message, first);
   const auto lines = std::count(begin.begin(), begin.end(), std::byte{'\n'});
   if (!whole && first.line() < lines) refuse_text(first);
 }

@@ -79,9 +79,9 @@ class Binder {
     std::vector<int> dims;
     for (const Letter& letter : term) {
       if (letter.name == 0) {
-        for (int k = spread; k > 0; --k) dims.push_back(meet_ellipsis(k - 1, shape[static_cast<int>(dims.size())]));
+        for (int k = spread; k > 0; --k) dims.push_back(bind_ellipsis(k - 1, shape[static_cast<int>(dims.size())]));
       } else {
-        dims.push_back(meet(letter, shape[static_cast<int>(dims.size())]));
+        dims.push_back(bind_letter(letter, shape[static_cast<int>(dims.size())]));
       }
     }
     space_.inputs.push_back(std::move(dims));
@@ -125,7 +125,7 @@ class Binder {
     return id;
   }
 
-  int meet(const Letter& letter, const Dim& dim) {
+  int bind_letter(const Letter& letter, const Dim& dim) {
     const bool fresh = letters_[static_cast<unsigned char>(letter.name)] < 0;
     const int id = id_of(letter);
     Dim& size = space_.sizes[static_cast<std::size_t>(id)];
@@ -136,7 +136,7 @@ class Binder {
     return id;
   }
 
-  int meet_ellipsis(int from_right, const Dim& dim) {
+  int bind_ellipsis(int from_right, const Dim& dim) {
     const auto k = static_cast<std::size_t>(from_right);
     while (ellipsis_.size() <= k) {
       ellipsis_.push_back(new_letter(false));

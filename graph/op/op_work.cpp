@@ -46,7 +46,7 @@ double read_and_written(const OpDef& def, const OpFacts& facts, std::span<const 
 double share_of(const IndexSpace& space, const OpDef& def, const OpFacts& facts, std::span<const Type> outputs,
                 const OpParts& parts) {
   std::vector<double> shares(space.sizes.size(), 1);
-  const auto meet = [&](const Shape& whole, const Shape& part, const std::vector<int>& letters) {
+  const auto limit_shares = [&](const Shape& whole, const Shape& part, const std::vector<int>& letters) {
     for (int d = 0; d < whole.rank() && d < part.rank(); ++d)
       if (whole[d].known() && part[d].known() && part[d].size() < whole[d].size()) {
         double& share = shares[static_cast<std::size_t>(letters[static_cast<std::size_t>(d)])];
@@ -54,9 +54,9 @@ double share_of(const IndexSpace& space, const OpDef& def, const OpFacts& facts,
       }
   };
   for (std::size_t i = 0; i < parts.inputs.size(); ++i)
-    if (is_read(def, i)) meet(facts.shape(static_cast<int>(i)), parts.inputs[i].shape, space.inputs[i]);
+    if (is_read(def, i)) limit_shares(facts.shape(static_cast<int>(i)), parts.inputs[i].shape, space.inputs[i]);
   for (std::size_t o = 0; o < parts.outputs.size(); ++o)
-    meet(outputs[o].shape, parts.outputs[o].shape, space.outputs[o]);
+    limit_shares(outputs[o].shape, parts.outputs[o].shape, space.outputs[o]);
   double share = 1;
   for (std::size_t letter = 0; letter < shares.size(); ++letter)
     if (!space.implied[letter]) share *= shares[letter];

@@ -29,9 +29,9 @@ const Names& names_of(DType dtype) {
 
 /// Whether `larger` holds every value of `smaller`; both are integer dtypes.
 bool includes(DType larger, DType smaller) {
-  const bool signs = kUnsignedInts.has(smaller) || kSignedInts.has(larger);
+  const bool sign_fits = kUnsignedInts.has(smaller) || kSignedInts.has(larger);
   const bool grows = kUnsignedInts.has(smaller) && kSignedInts.has(larger);
-  return signs && (grows ? size_of(larger) > size_of(smaller) : size_of(larger) >= size_of(smaller));
+  return sign_fits && (grows ? size_of(larger) > size_of(smaller) : size_of(larger) >= size_of(smaller));
 }
 
 DType promoted_ints(DType a, DType b) {

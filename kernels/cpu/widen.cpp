@@ -58,7 +58,7 @@ struct Widened final : KernelState {
 
   const Kernel& kernel;
   const Kernel& cast;
-  const Wider wider;
+  const WidenedSetup wider;
   const bool on_queue;  ///< kernels submit their work to a queue: each conversion is of a whole array
   std::unique_ptr<KernelState> state;
   std::vector<Array> arrays;  ///< the arrays that run_whole() passes to the kernel
@@ -68,7 +68,7 @@ struct Widened final : KernelState {
 
 /// Calls step(begin, end) for parts of `array`, on several threads.
 template <class F>
-void over(const KernelRun& run, const Array& array, const F& step) {
+void for_parts(const KernelRun& run, const Array& array, const F& step) {
   if (static_cast<const Widened&>(*run.state).on_queue) return step(0, array.count());
   cpu::for_chunks(run.parallel, array.count(), cpu::kElementGrain, step);
 }
@@ -81,10 +81,10 @@ void run_whole(KernelRun& run) {
     Array& wide = widened.arrays[a];
     wide = narrow;
     wide.dtype = widened.dtype(a);
-    if (widened.wider.places[a] == Wider::kAsItIs || narrow.data == nullptr) continue;
+    if (widened.wider.places[a] == WidenedSetup::kNotWidened || narrow.data == nullptr) continue;
     wide.data = run.scratch.data() + widened.wider.places[a];
     if (a >= inputs) continue;
-    over(run, narrow, [&](std::int64_t begin, std::int64_t end) {
+    for_parts(run, narrow, [&](std::int64_t begin, std::int64_t end) {
       widened.convert(run, narrow.dtype, narrow.data + begin * static_cast<std::int64_t>(size_of(narrow.dtype)),
                       wide.dtype, wide.data + begin * static_cast<std::int64_t>(size_of(wide.dtype)), end - begin);
     });
@@ -97,13 +97,13 @@ void run_whole(KernelRun& run) {
                   .parallel = run.parallel,
                   .step = run.step,
                   .iterations = run.iterations,
-                  .finish = widened.wider.places[inputs] == Wider::kAsItIs ? run.finish : nullptr,
+                  .finish = widened.wider.places[inputs] == WidenedSetup::kNotWidened ? run.finish : nullptr,
                   .queue = run.queue};
   widened.kernel.run(inner);
   for (std::size_t a = inputs; a < all.size(); ++a) {
     const Array &narrow = run.outputs[a - inputs], &wide = all[a];
-    if (widened.wider.places[a] == Wider::kAsItIs) continue;
-    over(run, narrow, [&](std::int64_t begin, std::int64_t end) {
+    if (widened.wider.places[a] == WidenedSetup::kNotWidened) continue;
+    for_parts(run, narrow, [&](std::int64_t begin, std::int64_t end) {
       widened.narrow(run, wide.dtype, wide.data + begin * static_cast<std::int64_t>(size_of(wide.dtype)), narrow.dtype,
                      narrow.data + begin * static_cast<std::int64_t>(size_of(narrow.dtype)), end - begin);
       if (run.finish != nullptr && a == inputs) (*run.finish)({begin, end});
@@ -118,13 +118,13 @@ class Blocks {
  public:
   Blocks(const Widened& widened, KernelRun& run) : widened_(widened), run_(run) {
     for (std::size_t i = 0; i < run.inputs.size(); ++i)
-      if (!is_even(i)) nests_[i] = make_nest<1>(run.inputs.subspan(i, 1), run.outputs[0]);
+      if (!is_full_size(i)) nests_[i] = make_nest<1>(run.inputs.subspan(i, 1), run.outputs[0]);
   }
 
   void compute(std::int64_t begin, std::int64_t end) {
     const std::size_t inputs = run_.inputs.size();
     const Array& output = run_.outputs[0];
-    const bool narrows = widened_.wider.places[inputs] != Wider::kAsItIs;
+    const bool narrows = widened_.wider.places[inputs] != WidenedSetup::kNotWidened;
     std::array<Array, kMostWidened> in;
     for (; begin < end; begin += kBlock) {
       std::int64_t n = std::min(kBlock, end - begin);
@@ -148,15 +148,15 @@ class Blocks {
 
  private:
   /// Whether input i is not broadcast: the output's element k then uses its element k.
-  [[nodiscard]] bool is_even(std::size_t i) const { return run_.inputs[i].count() == run_.outputs[0].count(); }
+  [[nodiscard]] bool is_full_size(std::size_t i) const { return run_.inputs[i].count() == run_.outputs[0].count(); }
 
   std::byte* block_of(std::size_t i, std::int64_t begin, std::int64_t n) {
     const Array& input = run_.inputs[i];
     const DType wide = widened_.dtype(i);
     const auto bytes = static_cast<std::int64_t>(size_of(input.dtype));
-    if (is_even(i)) {
+    if (is_full_size(i)) {
       std::byte* const from = input.data + begin * bytes;
-      if (widened_.wider.places[i] == Wider::kAsItIs) return from;
+      if (widened_.wider.places[i] == WidenedSetup::kNotWidened) return from;
       widened_.convert(run_, input.dtype, from, wide, blocks_[i], n);
       return blocks_[i];
     }
@@ -190,7 +190,7 @@ void run_blocks(KernelRun& run) {
   if (run.piece.last >= 0)
     run.piece.each_row(compute);
   else
-    over(run, run.outputs[0], compute);
+    for_parts(run, run.outputs[0], compute);
 }
 
 }  // namespace

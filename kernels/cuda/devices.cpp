@@ -71,7 +71,7 @@ class PageLocks {
     const std::lock_guard guard(mutex_);
     auto* next = static_cast<std::byte*>(to);
     for (const auto* at = static_cast<const std::byte*>(from); bytes > 0;) {
-      const std::uint64_t piece = std::min(alike(next, bytes), alike(at, bytes));
+      const std::uint64_t piece = std::min(bytes_in_one_run(next, bytes), bytes_in_one_run(at, bytes));
       if (const int error = runtime::copy(stream, next, at, piece); error != 0) return error;
       next += piece;
       at += piece;
@@ -86,7 +86,7 @@ class PageLocks {
     int users;
   };
   /// How many bytes from `memory` on, at most `bytes`, are in the same run, or in none.
-  [[nodiscard]] std::uint64_t alike(const void* memory, std::uint64_t bytes) const {
+  [[nodiscard]] std::uint64_t bytes_in_one_run(const void* memory, std::uint64_t bytes) const {
     const auto begin = reinterpret_cast<std::uintptr_t>(memory);
     const auto after = all_.upper_bound(begin);
     if (after != all_.begin())
@@ -361,14 +361,14 @@ void release_event(void* given) {
 }
 
 /// The queue, with its device as the current one; null after a failure.
-QueueOfDevice* given_to(void* queue) {
+QueueOfDevice* use_queue(void* queue) {
   auto* const to = static_cast<QueueOfDevice*>(queue);
   Context& context = *to->context;
   return !context.failure && require(context, runtime::use(to->device), "to choose it") == 0 ? to : nullptr;
 }
 
 int record(void* queue, void* given) {
-  const QueueOfDevice* const of_queue = given_to(queue);
+  const QueueOfDevice* const of_queue = use_queue(queue);
   if (of_queue == nullptr) return -1;
   Context& context = *of_queue->context;
   auto& event = *static_cast<Event*>(given);
@@ -382,7 +382,7 @@ int record(void* queue, void* given) {
 }
 
 int wait(void* queue, void* given) {
-  const QueueOfDevice* const waiting = given_to(queue);
+  const QueueOfDevice* const waiting = use_queue(queue);
   if (waiting == nullptr) return -1;
   const auto& event = *static_cast<const Event*>(given);
   return event.event == nullptr
@@ -417,13 +417,13 @@ int elapsed(void* from, void* to, std::int64_t* nanoseconds) {
 }
 
 int copy(void* queue, void* to, const void* from, std::uint64_t bytes, const void* tag) {
-  const QueueOfDevice* const copying = given_to(queue);
+  const QueueOfDevice* const copying = use_queue(queue);
   if (copying == nullptr) return -1;
   return require(*copying->context, copy_in_pieces(copying->stream, to, from, bytes), "to copy", tag);
 }
 
 int launch(void* queue, const DeviceLaunch* what) {
-  QueueOfDevice* const running = given_to(queue);
+  QueueOfDevice* const running = use_queue(queue);
   if (running == nullptr) return -1;
   running->report.tag = what->tag;
   KernelRun& run = *what->run;
@@ -441,7 +441,7 @@ int launch(void* queue, const DeviceLaunch* what) {
 }
 
 int begin_capture(void* queue) {
-  QueueOfDevice* const capturing = given_to(queue);
+  QueueOfDevice* const capturing = use_queue(queue);
   if (capturing == nullptr) return -1;
   if (require(*capturing->context, runtime::begin_capture(capturing->stream), "to capture work") != 0) return -1;
   capturing->captures = true;
@@ -449,7 +449,7 @@ int begin_capture(void* queue) {
 }
 
 void* end_capture(void* queue) {
-  QueueOfDevice* const capturing = given_to(queue);
+  QueueOfDevice* const capturing = use_queue(queue);
   if (capturing == nullptr) return nullptr;
   capturing->captures = false;
   auto captured = std::make_unique<CapturedGraph>(CapturedGraph{nullptr, capturing->device});
@@ -458,7 +458,7 @@ void* end_capture(void* queue) {
 }
 
 int replay(void* queue, void* captured) {
-  const QueueOfDevice* const replaying = given_to(queue);
+  const QueueOfDevice* const replaying = use_queue(queue);
   if (replaying == nullptr) return -1;
   const int error = runtime::replay(replaying->stream, static_cast<const CapturedGraph*>(captured)->graph);
   return require(*replaying->context, error, "to replay captured work");
@@ -515,10 +515,10 @@ void leave_group(void* group) {
 }
 
 int collective(void* queue, void* group, const DeviceCollective* what) {
-  const QueueOfDevice* const running = given_to(queue);
+  const QueueOfDevice* const running = use_queue(queue);
   if (running == nullptr) return -1;
   bool given = false;
-  const int error = nccl::give(static_cast<Member*>(group)->member, running->stream, *what, given);
+  const int error = nccl::submit_part(static_cast<Member*>(group)->member, running->stream, *what, given);
   if (require_group(*running->context, error, "a collective", what->tag) != 0) return -1;
   return given ? 0 : 1;
 }

@@ -99,7 +99,7 @@ std::int64_t time_bytes(const KernelSetup&) {
 
 struct DrawPlace {
   FERRY_DEVICE std::int64_t operator()(std::int64_t s) const {
-    return static_cast<std::int64_t>(place_below({key, *time}, static_cast<std::uint64_t>(s) + 1));
+    return static_cast<std::int64_t>(draw_below({key, *time}, static_cast<std::uint64_t>(s) + 1));
   }
   std::uint64_t key;
   const std::uint64_t* time;

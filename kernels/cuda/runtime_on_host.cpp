@@ -53,7 +53,7 @@ Stream& stream_at(void* stream) {
 }
 
 /// Does the work, or keeps it.
-void give(Stream& stream, std::function<void()> work) {
+void enqueue(Stream& stream, std::function<void()> work) {
   stream.captured != nullptr ? stream.captured->work.push_back(std::move(work)) : work();
 }
 
@@ -67,17 +67,17 @@ struct Event {
 std::uint64_t recorded = 0, happened_up_to = 0;
 
 /// Whether this function says that something has failed.
-bool tells(std::string_view function) {
+bool reports_failure(std::string_view function) {
   return machine_on_host().fails != "launch" || function == "record" || function == "query";
 }
 
 /// What the calling thread's next call of this function gives.
-int called(std::string_view function) {
+int next_error(std::string_view function) {
   if (captures && function != "copy" && function != "launch") return kWrong;
   const std::lock_guard guard(calls);
   MachineOnHost& machine = machine_on_host();
   if (machine.fails_on >= 0 && current >= 0 && current != machine.fails_on) return 0;
-  if (machine.failed != 0) return tells(function) ? machine.failed : 0;
+  if (machine.failed != 0) return reports_failure(function) ? machine.failed : 0;
   if (current < 0) return kWrong;
   if (machine.fails.empty() || machine.fails != function || machine.after-- > 0) return 0;
   return machine.failed = machine.is_gone ? kGone : kWrong;
@@ -137,11 +137,11 @@ int use(int device) {
   current = device;
   const std::lock_guard guard(calls);
   machine.used.insert(device);
-  return tells("use") && (machine.fails_on < 0 || machine.fails_on == device) ? machine.failed : 0;
+  return reports_failure("use") && (machine.fails_on < 0 || machine.fails_on == device) ? machine.failed : 0;
 }
 
 int allocate(void** memory, std::uint64_t bytes) {
-  if (const int error = called("allocate"); error != 0) return error;
+  if (const int error = next_error("allocate"); error != 0) return error;
   *memory = nullptr;
   if (bytes == 0) return 0;
   if (bytes > machine_on_host().memory_bytes) return kNoMemory;
@@ -179,7 +179,7 @@ int unlock(void* pages) {
 
 int make_stream(void** stream) {
   *stream = new Stream{current};
-  return called("make_stream");
+  return next_error("make_stream");
 }
 
 int release_stream(void* stream) {
@@ -188,7 +188,7 @@ int release_stream(void* stream) {
 }
 
 int finish(void*) {
-  return called("finish");
+  return next_error("finish");
 }
 
 int make_event(void** event, bool timed) {
@@ -210,11 +210,11 @@ int record(void* event, void* stream) {
     here.recorded = ++recorded;
     here.at = system_clock().now();
   }
-  return called("record");
+  return next_error("record");
 }
 
 int wait(void*, void*) {
-  return called("wait");
+  return next_error("wait");
 }
 
 int query(void* event, bool& happened) {
@@ -223,7 +223,7 @@ int query(void* event, bool& happened) {
     happened = static_cast<Event*>(event)->recorded <= happened_up_to;
     happened_up_to = recorded;
   }
-  return called("query");
+  return next_error("query");
 }
 
 int elapsed(void* from, void* to, double& milliseconds) {
@@ -236,7 +236,7 @@ int elapsed(void* from, void* to, double& milliseconds) {
 }
 
 int begin_capture(void* stream) {
-  if (const int error = called("begin_capture"); error != 0) return error;
+  if (const int error = next_error("begin_capture"); error != 0) return error;
   count(machine_on_host().captures);
   stream_at(stream).captured = std::make_unique<Graph>();
   captures = true;
@@ -245,15 +245,15 @@ int begin_capture(void* stream) {
 
 int end_capture(void* stream, void** graph) {
   captures = false;
-  if (const int error = called("end_capture"); error != 0) return error;
+  if (const int error = next_error("end_capture"); error != 0) return error;
   *graph = stream_at(stream).captured.release();
   return *graph == nullptr ? kWrong : 0;
 }
 
 int replay(void* stream, void* graph) {
-  if (const int error = called("replay"); error != 0) return error;
+  if (const int error = next_error("replay"); error != 0) return error;
   count(machine_on_host().replays);
-  for (const auto& work : static_cast<const Graph*>(graph)->work) give(stream_at(stream), work);
+  for (const auto& work : static_cast<const Graph*>(graph)->work) enqueue(stream_at(stream), work);
   return 0;
 }
 
@@ -264,14 +264,14 @@ int release_graph(void* graph) {
 
 /// Host memory is to be locked as one or not at all, as CUDA asks.
 int copy(void* stream, void* to, const void* from, std::uint64_t bytes) {
-  if (const int error = called("copy"); error != 0) return error;
+  if (const int error = next_error("copy"); error != 0) return error;
   if (bytes == 0 || !is_alike(to, bytes) || !is_alike(from, bytes)) return kWrong;
-  give(stream_at(stream), [=] { std::memmove(to, from, bytes); });
+  enqueue(stream_at(stream), [=] { std::memmove(to, from, bytes); });
   return 0;
 }
 
 int clear(void* stream, void* memory, std::uint64_t bytes) {
-  give(stream_at(stream), [=] { std::memset(memory, 0, bytes); });
+  enqueue(stream_at(stream), [=] { std::memset(memory, 0, bytes); });
   return 0;
 }
 
@@ -280,8 +280,8 @@ int clear(void* stream, void* memory, std::uint64_t bytes) {
 namespace ferry::cuda {
 
 void detail::launch_on(void* stream, std::function<void()> kernel) {
-  static_cast<void>(runtime::called("launch"));
-  runtime::give(runtime::stream_at(stream), std::move(kernel));
+  static_cast<void>(runtime::next_error("launch"));
+  runtime::enqueue(runtime::stream_at(stream), std::move(kernel));
 }
 
 }  // namespace ferry::cuda

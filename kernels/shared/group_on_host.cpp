@@ -22,7 +22,7 @@ struct GroupsOnHost::Post {
 /// A collective that has not finished: a member has not posted its input, or has not taken its results.
 struct GroupsOnHost::Round {
   std::vector<std::optional<Post>> posts;  ///< by member
-  std::size_t come = 0, taken = 0;
+  std::size_t posted_count = 0, collected_count = 0;
 };
 
 struct GroupsOnHost::Group {
@@ -38,7 +38,7 @@ std::uint64_t bytes_of(const DeviceCollective& what) {
 }
 
 /// Whether the member contributes an input (not counting the messages of an exchange).
-bool gives(const DeviceCollective& what, int member) {
+bool has_input(const DeviceCollective& what, int member) {
   return what.kind != Kind::exchange && (what.kind != Kind::broadcast || member == what.root);
 }
 
@@ -98,12 +98,13 @@ void GroupsOnHost::leave(const Member& member) {
   if (const auto at = waiting_.find(member.task); at != waiting_.end() && at->second == &member) waiting_.erase(at);
 }
 
-std::optional<std::vector<GroupsOnHost::Result>> GroupsOnHost::meet(Member& member, const DeviceCollective& what,
-                                                                    const OnHost& on_host) {
+std::optional<std::vector<GroupsOnHost::Result>> GroupsOnHost::poll_collective(Member& member,
+                                                                               const DeviceCollective& what,
+                                                                               const OnHost& on_host) {
   const std::lock_guard guard(mutex_);
   if (!member.posted) post(member, what, on_host);
   Round& round = member.group->rounds[member.round];
-  if (round.come < round.posts.size()) {
+  if (round.posted_count < round.posts.size()) {
     waiting_[member.task] = &member;
     check_wait(member);
     return std::nullopt;
@@ -111,7 +112,7 @@ std::optional<std::vector<GroupsOnHost::Result>> GroupsOnHost::meet(Member& memb
   std::vector<Result> made = results(member, round);
   waiting_.erase(member.task);
   member.posted = false;
-  if (++round.taken == round.posts.size()) member.group->rounds.erase(member.round);
+  if (++round.collected_count == round.posts.size()) member.group->rounds.erase(member.round);
   ++member.round;
   return made;
 }
@@ -129,14 +130,14 @@ void GroupsOnHost::post(Member& member, const DeviceCollective& what, const OnHo
     return std::vector<std::byte>(from, from + bytes);
   };
   Post mine{what, {}, {}};
-  if (gives(what, member.number))
+  if (has_input(what, member.number))
     mine.input =
         copied(what.input, bytes_of(what) * (what.kind == Kind::reduce_scatter ? member.group->tasks.size() : 1));
   for (std::uint64_t m = 0; m < what.message_count; ++m)
     if (const DeviceMessage& message = what.messages[m]; message.sends != 0)
       mine.sent.emplace_back(message.peer, copied(message.memory, message.bytes));
   round.posts[static_cast<std::size_t>(member.number)] = std::move(mine);
-  ++round.come;
+  ++round.posted_count;
   member.posted = true;
 }
 

@@ -51,8 +51,8 @@ class GroupsOnHost {
   /// Takes part in the group's next collective, with the inputs as they are at the first call. Returns nothing until
   /// all members have called it, and then the results. Error(bug) if members call it for different collectives, or if
   /// tasks wait for one another in different groups.
-  [[nodiscard]] std::optional<std::vector<Result>> meet(Member& member, const DeviceCollective& what,
-                                                        const OnHost& on_host);
+  [[nodiscard]] std::optional<std::vector<Result>> poll_collective(Member& member, const DeviceCollective& what,
+                                                                   const OnHost& on_host);
 
  private:
   struct Post;

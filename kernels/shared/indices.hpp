@@ -32,7 +32,7 @@ enum class How { replace, add, multiply, largest, smallest };
 /// For GatherElements and ScatterElements: maps each of the indices to the distance of its element of x from the first
 /// element, counted over all dims except `axis`.
 [[nodiscard]] inline Nest<1> nest_beside_axis(const Array& x, const Array& indices, int axis) {
-  const Steps steps = steps_of(x.sizes);
+  const Strides steps = strides_of(x.sizes);
   Nest<1> nest;
   for (int d = 0; d < indices.rank(); ++d) {
     const auto k = static_cast<std::size_t>(d);

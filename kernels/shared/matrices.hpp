@@ -50,7 +50,8 @@ struct BatchOfProducts {
 };
 
 /// Computes the products. Also sets the output's extent.
-[[nodiscard]] inline BatchOfProducts products_of(const Array& a, const Array& b, Array& output, Transposed transposed) {
+[[nodiscard]] inline BatchOfProducts prepare_products(const Array& a, const Array& b, Array& output,
+                                                      Transposed transposed) {
   const auto size = [](const Array& array, int from_end) {
     return checked_size(array.sizes[static_cast<std::size_t>(array.rank() - from_end)]);
   };

@@ -35,9 +35,9 @@ void transpose(KernelRun& run) {
   const Array& input = run.inputs[0];
   Array& output = run.outputs[0];
   const auto& perm = kept<Ints>(run);
-  const Steps from = steps_of(input.sizes);
+  const Strides from = strides_of(input.sizes);
   if (output.rank() > 0) output.sizes[0] = input.sizes[static_cast<std::size_t>(dim_of(perm[0], input.rank()))];
-  const Steps to = steps_of(output.sizes);
+  const Strides to = strides_of(output.sizes);
   StridedCopy copy;
   for (std::size_t d = 0; d < perm.size(); ++d)
     copy.add_dim(output.sizes[d], from[static_cast<std::size_t>(dim_of(perm[d], input.rank()))], to[d]);
@@ -55,8 +55,8 @@ void broadcast(KernelRun& run) {
   const Array& input = run.inputs[0];
   Array& output = run.outputs[0];
   set_extent(run.inputs, output);
-  const Steps from = steps_of(input.sizes);
-  const Steps to = steps_of(output.sizes);
+  const Strides from = strides_of(input.sizes);
+  const Strides to = strides_of(output.sizes);
   const auto added = static_cast<std::size_t>(output.rank() - input.rank());
   StridedCopy copy;
   for (std::size_t d = 0; d < output.sizes.size(); ++d)
@@ -88,7 +88,7 @@ template <class Mover>
 void copy_part(const KernelRun& run, const Array& part, const Array& all, int dim, std::int64_t offset, bool to_part) {
   const Array &from = to_part ? all : part, &to = to_part ? part : all;
   StridedCopy copy = copy_of_block(part.sizes, from.sizes, to.sizes);
-  (to_part ? copy.from_begin : copy.to_begin) = offset * steps_of(all.sizes)[static_cast<std::size_t>(dim)];
+  (to_part ? copy.from_begin : copy.to_begin) = offset * strides_of(all.sizes)[static_cast<std::size_t>(dim)];
   Mover::copy(run, copy, part.dtype, from.data, to.data);
 }
 
@@ -102,7 +102,7 @@ void concat(KernelRun& run) {
   std::int64_t offset = 0;
   for (std::size_t i = 0; i < run.inputs.size(); ++i) {
     const Array& part = run.inputs[i];
-    if (dim > 0 && part.sizes[0] != output.sizes[0]) refuse_extents(i, output.sizes[0], part.sizes[0]);
+    if (dim > 0 && part.sizes[0] != output.sizes[0]) throw_extent_mismatch(i, output.sizes[0], part.sizes[0]);
     copy_part<Mover>(run, part, output, dim, offset, false);
     offset += part.sizes[static_cast<std::size_t>(dim)];
   }
@@ -134,8 +134,8 @@ inline std::unique_ptr<KernelState> prepare_slice(const KernelSetup& setup) {
 
 /// The copy from `all` to `part` for a slice.
 inline StridedCopy slice_copy(const SliceCut& cut, const Array& all, const Array& part) {
-  Steps steps = steps_of(all.sizes);
-  const Steps part_steps = steps_of(part.sizes);
+  Strides steps = strides_of(all.sizes);
+  const Strides part_steps = strides_of(part.sizes);
   StridedCopy copy;
   for (std::size_t k = 0; k < cut.axes.size(); ++k) {
     const auto d = static_cast<std::size_t>(dim_of(cut.axes[k], all.rank()));
@@ -148,12 +148,12 @@ inline StridedCopy slice_copy(const SliceCut& cut, const Array& all, const Array
 
 /// For the inverse of a slice along one dim: elements of this task's part of the slice that belong into this task's
 /// part of the whole. `count` elements from index `from` go to the positions `to`, `to` + `step`, and so on.
-struct TakenBack {
+struct UnslicedRange {
   std::int64_t from = 0, to = 0, count = 0, step = 1;
 };
 
-inline TakenBack taken_back(const SliceRange& range, std::int64_t step, const Array& slice, const Array& all,
-                            std::size_t d) {
+inline UnslicedRange unsliced_range(const SliceRange& range, std::int64_t step, const Array& slice, const Array& all,
+                                    std::size_t d) {
   const std::int64_t of_slice = slice.begin.empty() ? 0 : slice.begin[d], of_all = all.begin.empty() ? 0 : all.begin[d];
   const auto up = [step](std::int64_t n) { return n <= 0 ? 0 : (n - 1) / step + 1; };
   const std::int64_t first = std::max(of_slice, up(of_all - range.first));
@@ -188,14 +188,14 @@ void unslice(KernelRun& run) {
   const auto& cut = kept<SliceCut>(run);
   // Only the extent of input 1 is used, so its part on this task may differ from the output's part.
   if (output.bounded) output.sizes[0] = run.inputs[1].sizes[0];
-  std::vector<TakenBack> all;
+  std::vector<UnslicedRange> all;
   for (const std::int64_t size : part.sizes) all.push_back({.count = size});
   for (std::size_t k = 0; k < cut.axes.size(); ++k) {
     const auto d = static_cast<std::size_t>(dim_of(cut.axes[k], output.rank()));
     const SliceRange range = slice_range(output.whole[d], cut.begin[k], cut.end[k], cut.step[k]);
-    all[d] = taken_back(range, cut.step[k], part, output, d);
+    all[d] = unsliced_range(range, cut.step[k], part, output, d);
   }
-  const Steps steps = steps_of(output.sizes), part_steps = steps_of(part.sizes);
+  const Strides steps = strides_of(output.sizes), part_steps = strides_of(part.sizes);
   StridedCopy copy;
   for (std::size_t d = 0; d < all.size(); ++d) {
     copy.from_begin += all[d].from * part_steps[d];
@@ -258,8 +258,8 @@ void flip(KernelRun& run) {
   const Array& input = run.inputs[0];
   Array& output = run.outputs[0];
   if (output.rank() > 0) output.sizes[0] = input.sizes[0];
-  Steps from = steps_of(input.sizes);
-  const Steps to = steps_of(output.sizes);
+  Strides from = strides_of(input.sizes);
+  const Strides to = strides_of(output.sizes);
   StridedCopy copy;
   for (std::int64_t axis : kept<Ints>(run)) {
     const auto d = static_cast<std::size_t>(dim_of(axis, input.rank()));

@@ -44,7 +44,7 @@ void move_parts(KernelRun& run, std::span<const std::int64_t> sizes, bool join) 
   const auto& parts = kept<PartsOfDim>(run);
   const Array& x = run.inputs[0];
   const Array& y = run.outputs[0];
-  const Steps whole = steps_of(sizes);
+  const Strides whole = strides_of(sizes);
   const std::int64_t row = product(sizes, static_cast<int>(parts.dim) + 1, static_cast<int>(sizes.size()));
   const std::int64_t rows = product(sizes, 0, static_cast<int>(parts.dim));
   std::int64_t listed = 0;

@@ -15,16 +15,16 @@
 namespace ferry::moving {
 
 /// The split dim of a value, and the rows of it that the window reads. The number of rows of the whole value is only
-/// known at run time (over()).
-struct HaloOf {
+/// known at run time (with_size()).
+struct DimHalo {
   std::size_t dim = 0;
   Halo halo;
 
-  [[nodiscard]] Halo over(std::int64_t whole) const { return {whole, halo.parts, halo.reads}; }
+  [[nodiscard]] Halo with_size(std::int64_t whole) const { return {whole, halo.parts, halo.reads}; }
 };
 
-inline HaloOf halo_of(const Attrs& attrs) {
-  HaloOf of{static_cast<std::size_t>(attrs.get<std::int64_t>("dim")), {0, attrs.get<std::int64_t>("parts"), {}}};
+inline DimHalo halo_of(const Attrs& attrs) {
+  DimHalo of{static_cast<std::size_t>(attrs.get<std::int64_t>("dim")), {0, attrs.get<std::int64_t>("parts"), {}}};
   const auto& reads = attrs.get<Ints>("reads");
   for (std::size_t i = 0; i + 6 < reads.size(); i += 7)
     of.halo.reads.push_back(
@@ -49,11 +49,11 @@ void cut_halo(KernelRun& run) {
   const Array& x = run.inputs[0];
   const Array& y = run.outputs[0];
   if (y.count() == 0) return;
-  const auto& given = kept<HaloOf>(run);
+  const auto& given = kept<DimHalo>(run);
   const std::size_t dim = given.dim;
-  const Halo halo = given.over(x.whole[dim]);
+  const Halo halo = given.with_size(x.whole[dim]);
   const std::int64_t own = x.place[dim];
-  const std::int64_t row = steps_of(x.sizes)[dim];
+  const std::int64_t row = strides_of(x.sizes)[dim];
   std::int64_t listed = 0;
   for (std::int64_t other = 0; other < halo.parts; ++other) {
     const Part rows = halo.rows_between(own, other);
@@ -71,7 +71,7 @@ void cut_halo(KernelRun& run) {
 
 struct WindowState {
   Ints begin, step;
-  HaloOf halo;
+  DimHalo halo;
   ElementBits fill;
 };
 
@@ -91,17 +91,17 @@ template <class Mover>
 class WindowCopy {
  public:
   WindowCopy(const KernelRun& run, const WindowState& window)
-      : run_(run), window_(window), y_(run.outputs[0]), steps_(steps_of(y_.sizes)), spans_(y_.sizes.size()) {}
+      : run_(run), window_(window), y_(run.outputs[0]), steps_(strides_of(y_.sizes)), spans_(y_.sizes.size()) {}
 
   /// Copies rows of x from `data`, an array of `sizes`. Along `dim`, `data` begins with row `rows_begin` of x; along
   /// other dims, it begins where this task's part of x does.
   void copy(const std::byte* data, std::span<const std::int64_t> sizes, std::size_t dim, std::int64_t rows_begin) {
     const Array& x = run_.inputs[0];
-    const Steps from = steps_of(sizes);
+    const Strides from = strides_of(sizes);
     StridedCopy copy;
     for (std::size_t d = 0; d < sizes.size(); ++d) {
       const std::int64_t begin = d == dim ? rows_begin : x.begin[d];
-      const PartSpan span = reading(d, begin, begin + sizes[d]);
+      const PartSpan span = outputs_from(d, begin, begin + sizes[d]);
       copy.from_begin += (first(d) + span.first * window_.step[d] - begin) * from[d];
       copy.to_begin += span.first * steps_[d];
       copy.add_dim(span.end - span.first, window_.step[d] * from[d], steps_[d]);
@@ -113,10 +113,10 @@ class WindowCopy {
   /// The elements of y that come from this task's part of x.
   [[nodiscard]] Shift shift() const {
     const Array& x = run_.inputs[0];
-    const Steps from = steps_of(x.sizes);
+    const Strides from = strides_of(x.sizes);
     Shift shift;
     for (std::size_t d = 0; d < x.sizes.size(); ++d) {
-      const PartSpan span = reading(d, x.begin[d], x.begin[d] + x.sizes[d]);
+      const PartSpan span = outputs_from(d, x.begin[d], x.begin[d] + x.sizes[d]);
       shift.first.push_back(span.first);
       shift.last.push_back(span.end);
       shift.step.push_back(window_.step[d] * from[d]);
@@ -129,7 +129,7 @@ class WindowCopy {
   void fill() {
     for (std::size_t d = 0; d < spans_.size(); ++d) spans_[d] = {0, y_.sizes[d]};
     for (std::size_t d = 0; d < spans_.size(); ++d) {
-      const PartSpan inside = reading(d, 0, run_.inputs[0].whole[d]);
+      const PartSpan inside = outputs_from(d, 0, run_.inputs[0].whole[d]);
       for (const PartSpan outside : {PartSpan{0, inside.first}, PartSpan{inside.end, y_.sizes[d]}}) {
         spans_[d] = outside;
         fill_box();
@@ -143,7 +143,7 @@ class WindowCopy {
   [[nodiscard]] std::int64_t first(std::size_t d) const { return window_.begin[d] + y_.begin[d] * window_.step[d]; }
 
   /// The elements of this part of y that come from positions [begin, end) of x.
-  [[nodiscard]] PartSpan reading(std::size_t d, std::int64_t begin, std::int64_t end) const {
+  [[nodiscard]] PartSpan outputs_from(std::size_t d, std::int64_t begin, std::int64_t end) const {
     const auto from = [&](std::int64_t at) {
       const std::int64_t past = at - first(d), step = window_.step[d];
       return std::clamp<std::int64_t>(past <= 0 ? 0 : (past + step - 1) / step, 0, y_.sizes[d]);
@@ -164,7 +164,7 @@ class WindowCopy {
   const KernelRun& run_;
   const WindowState& window_;
   const Array& y_;
-  Steps steps_;
+  Strides steps_;
   std::vector<PartSpan> spans_;
 };
 
@@ -180,7 +180,7 @@ void window(KernelRun& run) {
   if (x.count() > 0) copies.copy(x.data, x.sizes, dim, x.sizes.empty() ? 0 : x.begin[dim]);
   if (run.inputs.size() < 2) return;
   const Array& got = run.inputs[1];
-  const Halo halo = how.halo.over(x.whole[dim]);
+  const Halo halo = how.halo.with_size(x.whole[dim]);
   const std::int64_t own = x.place[dim];
   const std::byte* data = got.data;
   for (std::int64_t other = 0; other < halo.parts; ++other) {

@@ -35,7 +35,7 @@ struct Nest {
 };
 
 /// The strides of a row-major array, in elements.
-struct Steps {
+struct Strides {
   std::array<std::int64_t, kMaxDims> of{};
   [[nodiscard]] std::int64_t operator[](std::size_t d) const { return of[d]; }
 };
@@ -46,9 +46,9 @@ inline void require_dims(std::size_t dims) {
     throw Error(Code::plan, "an array takes at most {} dims here, not {}", kMaxDims, dims);
 }
 
-[[nodiscard]] inline Steps steps_of(std::span<const std::int64_t> sizes) {
+[[nodiscard]] inline Strides strides_of(std::span<const std::int64_t> sizes) {
   require_dims(sizes.size());
-  Steps steps;
+  Strides steps;
   std::int64_t step = 1;
   for (std::size_t d = sizes.size(); d-- > 0; step *= sizes[d]) steps.of[d] = step;
   return steps;
@@ -56,7 +56,7 @@ inline void require_dims(std::size_t dims) {
 
 /// Throws BadValue: in this step the first dim of `input` is `here` and the first dim of an earlier input is `before`,
 /// and the two do not match.
-[[noreturn]] inline void refuse_extents(std::size_t input, std::int64_t before, std::int64_t here) {
+[[noreturn]] inline void throw_extent_mismatch(std::size_t input, std::int64_t before, std::int64_t here) {
   throw BadValue(input, "the first dims of its inputs, which the step decides, are " + std::to_string(before) +
                             " and " + std::to_string(here) + ", and do not fit each other");
 }
@@ -71,7 +71,7 @@ inline void set_extent(std::span<const Array> inputs, Array& output) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Array& input = inputs[i];
     if (input.rank() != output.rank() || (!input.bounded && input.sizes[0] == 1)) continue;
-    if (size != kOpen && size != input.sizes[0]) refuse_extents(i, size, input.sizes[0]);
+    if (size != kOpen && size != input.sizes[0]) throw_extent_mismatch(i, size, input.sizes[0]);
     size = input.sizes[0];
   }
   output.sizes[0] = size == kOpen ? 1 : size;
@@ -123,7 +123,7 @@ struct PartNest {
 };
 
 [[nodiscard]] inline PartNest nest_of_part(const Array& part) {
-  const Steps whole = steps_of(part.whole);
+  const Strides whole = strides_of(part.whole);
   PartNest result;
   for (std::size_t d = 0; d < part.sizes.size(); ++d) {
     result.nest.add(part.sizes[d], {whole[d]});

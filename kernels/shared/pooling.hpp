@@ -30,17 +30,17 @@ struct PooledDim {
   Span whole;                   ///< the whole image, counted from where the part begins
 
   /// The elements of the window at an output position that are in the whole image.
-  [[nodiscard]] FERRY_HD constexpr Span under(std::int64_t output) const {
+  [[nodiscard]] FERRY_HD constexpr Span window_elements(std::int64_t output) const {
     const std::int64_t begin = steps.position(output, 0), end = begin + window;
     return {begin > whole.begin ? begin : whole.begin, end < whole.end ? end : whole.end};
   }
-  /// The elements of under() that are in this part.
-  [[nodiscard]] FERRY_HD constexpr Span here(std::int64_t output) const {
-    const Span all = under(output);
+  /// The elements of window_elements() that are in this part.
+  [[nodiscard]] FERRY_HD constexpr Span local_elements(std::int64_t output) const {
+    const Span all = window_elements(output);
     return {all.begin > 0 ? all.begin : 0, all.end < image ? all.end : image};
   }
   /// The output positions whose windows contain element `at`.
-  [[nodiscard]] FERRY_HD constexpr Span over(std::int64_t at) const {
+  [[nodiscard]] FERRY_HD constexpr Span covering_windows(std::int64_t at) const {
     // A window that begins at `past` ends before `at`.
     const std::int64_t padded = at + steps.padding, past = padded - window;
     const std::int64_t begin = past < 0 ? 0 : past / steps.stride + 1;

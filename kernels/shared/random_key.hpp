@@ -42,7 +42,7 @@ namespace ferry {
 }
 
 /// A random integer in [0, end), from block number `end` of the bits. Its bias is below end / 2^64.
-[[nodiscard]] FERRY_HD constexpr std::uint64_t place_below(const Philox& philox, std::uint64_t end) {
+[[nodiscard]] FERRY_HD constexpr std::uint64_t draw_below(const Philox& philox, std::uint64_t end) {
   const Philox::Block bits = philox.block(end);
   return (std::uint64_t{bits[1]} << 32 | bits[0]) % end;
 }
@@ -50,7 +50,7 @@ namespace ferry {
 /// Sets `order` to a random permutation of 0, 1, …, n-1, by a Fisher-Yates shuffle.
 inline void draw_order(const Philox& philox, std::span<std::int64_t> order) {
   std::iota(order.begin(), order.end(), std::int64_t{0});
-  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[place_below(philox, i)]);
+  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[draw_below(philox, i)]);
 }
 
 }  // namespace ferry

@@ -53,7 +53,7 @@ struct StridedCopy {
 /// The position of the element at `index` in a row-major array of `sizes`.
 [[nodiscard]] inline std::int64_t elements_before(std::span<const std::int64_t> index,
                                                   std::span<const std::int64_t> sizes) {
-  const Steps steps = steps_of(sizes);
+  const Strides steps = strides_of(sizes);
   std::int64_t before = 0;
   for (std::size_t d = 0; d < index.size(); ++d) before += index[d] * steps[d];
   return before;
@@ -63,7 +63,7 @@ struct StridedCopy {
 /// element of both unless the caller sets from_begin or to_begin.
 [[nodiscard]] inline StridedCopy copy_of_block(std::span<const std::int64_t> sizes, std::span<const std::int64_t> from,
                                                std::span<const std::int64_t> to) {
-  const Steps from_steps = steps_of(from), to_steps = steps_of(to);
+  const Strides from_steps = strides_of(from), to_steps = strides_of(to);
   StridedCopy copy;
   for (std::size_t d = 0; d < sizes.size(); ++d) copy.add_dim(sizes[d], from_steps[d], to_steps[d]);
   return copy;

@@ -14,7 +14,7 @@ int fail(SimTask& context, Code code, std::string text, const void* tag, std::in
   return -1;
 }
 
-void learn(Knowledge& clock, const Knowledge& other) {
+void merge_clock(VectorClock& clock, const VectorClock& other) {
   if (clock.size() < other.size()) clock.resize(other.size());
   for (std::size_t s = 0; s < other.size(); ++s) clock[s] = std::max(clock[s], other[s]);
 }
@@ -28,14 +28,14 @@ std::string name_of(const SimTask& context, std::uint32_t strand) {
 const SimTask::Memory* memory_of(const SimTask& context, const std::byte* at, std::uint64_t bytes) {
   for (const auto& memory : context.memory) {
     const Mapping& mapping = memory->mapping;
-    if (at >= mapping.known() && at < mapping.known() + mapping.bytes())
-      return at + bytes <= mapping.known() + mapping.bytes() ? memory.get() : nullptr;
+    if (at >= mapping.device_address() && at < mapping.device_address() + mapping.bytes())
+      return at + bytes <= mapping.device_address() + mapping.bytes() ? memory.get() : nullptr;
   }
   return nullptr;
 }
 
 int touch(SimTask& context, const std::byte* memory, std::uint64_t bytes, bool writes, const Moment& now,
-          const Knowledge& clock) {
+          const VectorClock& clock) {
   const auto race = context.touches.touch(memory, bytes, writes, now, clock);
   if (!race) return 0;
   return fail(context, Code::bug,
@@ -45,10 +45,10 @@ int touch(SimTask& context, const std::byte* memory, std::uint64_t bytes, bool w
               now.tag);
 }
 
-std::byte* real(const SimTask& context, std::byte* at) {
+std::byte* host_address(const SimTask& context, std::byte* at) {
   if (at == nullptr) return nullptr;
   const SimTask::Memory* const memory = memory_of(context, at, 0);
-  return memory == nullptr ? at : memory->mapping.real() + (at - memory->mapping.known());
+  return memory == nullptr ? at : memory->mapping.host_address() + (at - memory->mapping.device_address());
 }
 
 namespace {
@@ -58,11 +58,11 @@ void run_kernel(const SimTask& context, const Work& work) {
   std::vector<Array> inputs(given.inputs.begin(), given.inputs.end()),
       outputs(given.outputs.begin(), given.outputs.end());
   for (auto* arrays : {&inputs, &outputs})
-    for (Array& array : *arrays) array.data = real(context, array.data);
+    for (Array& array : *arrays) array.data = host_address(context, array.data);
   KernelRun run{.inputs = inputs,
                 .outputs = outputs,
                 .state = given.state,
-                .scratch = {real(context, given.scratch.data()), given.scratch.size()},
+                .scratch = {host_address(context, given.scratch.data()), given.scratch.size()},
                 .parallel = given.parallel,
                 .step = given.step,
                 .iterations = given.iterations};
@@ -70,7 +70,7 @@ void run_kernel(const SimTask& context, const Work& work) {
   if (given.epilogue == nullptr) return;
   const DeviceEpilogue& epilogue = *given.epilogue;
   std::vector<Array> arrays = epilogue.arrays;
-  for (Array& array : arrays) array.data = real(context, array.data);
+  for (Array& array : arrays) array.data = host_address(context, array.data);
   run.inputs = std::span(arrays).first(epilogue.kernels.inputs);
   run.outputs = std::span(arrays).last(1);
   run.state = epilogue.generated.state.get();
@@ -88,9 +88,9 @@ void run_first(SimTask& context, SimQueue& queue) {
       run_kernel(context, work);
     else if (!work.results.empty())
       for (const GroupsOnHost::Result& result : work.results)
-        std::memcpy(real(context, result.to), result.bytes.data(), result.bytes.size());
+        std::memcpy(host_address(context, result.to), result.bytes.data(), result.bytes.size());
     else if (work.bytes > 0)
-      std::memcpy(real(context, work.to), real(context, const_cast<std::byte*>(work.from)), work.bytes);
+      std::memcpy(host_address(context, work.to), host_address(context, const_cast<std::byte*>(work.from)), work.bytes);
   } catch (const BadValue& bad) {
     fail(context, bad.code(), bad.text(), work.launch.tag, static_cast<std::int64_t>(bad.input()));
   } catch (...) {
@@ -149,7 +149,7 @@ void run_until(SimTask& context, std::uint32_t strand, std::uint32_t number) {
   }
 }
 
-SimTask& of(void* devices) {
+SimTask& sim_task(void* devices) {
   return *static_cast<SimTask*>(devices);
 }
 
@@ -169,15 +169,15 @@ bool may_use(SimTask& context, int device) {
 
 SimQueue& given(void* queue) {
   auto& to = *static_cast<SimQueue*>(queue);
-  learn(to.knows, to.context->host);
+  merge_clock(to.vector_clock, to.context->host);
   return to;
 }
 
-Moment put(SimQueue& queue, Work work, const void* tag) {
+Moment append_work(SimQueue& queue, Work work, const void* tag) {
   work.number = ++queue.given;
   work.after = std::exchange(queue.after, {});
-  if (queue.knows.size() <= queue.strand) queue.knows.resize(queue.strand + 1, 0);
-  queue.knows[queue.strand] = work.number;
+  if (queue.vector_clock.size() <= queue.strand) queue.vector_clock.resize(queue.strand + 1, 0);
+  queue.vector_clock[queue.strand] = work.number;
   queue.waiting.push_back(std::move(work));
   return {queue.strand, queue.given, tag};
 }

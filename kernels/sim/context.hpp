@@ -49,16 +49,16 @@ struct KernelArguments {
   bool operator==(const KernelArguments&) const = default;
 
  private:
-  struct Given {
+  struct ArrayArgument {
     const std::byte* data;
     DType dtype;
     std::vector<std::int64_t> sizes;
-    bool operator==(const Given&) const = default;
+    bool operator==(const ArrayArgument&) const = default;
   };
   const KernelState* state_;
   const std::byte* scratch_;
   const std::int64_t *step_, *iterations_;
-  std::vector<Given> arrays_;
+  std::vector<ArrayArgument> arrays_;
 };
 
 /// The work that a queue has captured (as in a CUDA graph).
@@ -74,7 +74,7 @@ struct SimQueue {
   SimTask* context = nullptr;
   int device = 0;
   std::uint32_t strand = 0;
-  Knowledge knows;  ///< clock of the work that is ordered before the next work item
+  VectorClock vector_clock;  ///< clock of the work that is ordered before the next work item
   std::uint32_t given = 0, done = 0;
   std::deque<Work> waiting;                                    ///< work items that are not done yet
   std::vector<std::pair<std::uint32_t, std::uint32_t>> after;  ///< Work::after of the next work item
@@ -82,7 +82,7 @@ struct SimQueue {
 
 struct Event {
   SimTask* context = nullptr;
-  Knowledge at;  ///< clock of the work that has happened when the event has; empty: never recorded
+  VectorClock at;  ///< clock of the work that has happened when the event has; empty: never recorded
   std::uint32_t strand = 0, number = 0;
   std::shared_ptr<TimePoint> stamp;  ///< null for an event that is not timed
 };
@@ -93,7 +93,7 @@ struct SimTask {
 
   std::mt19937_64 random;
   GroupsOnHost& groups;
-  Knowledge host;  ///< clock of the work that the host has waited for; the host's own entry counts its accesses
+  VectorClock host;  ///< clock of the work that the host has waited for; the host's own entry counts its accesses
   std::list<std::unique_ptr<SimQueue>> queues;
   std::vector<SimQueue*> by_strand{nullptr};  ///< null: the host, or a queue that has been released
   struct Memory {
@@ -112,20 +112,20 @@ struct SimTask {
 /// Records a failure unless there is one already. Returns -1.
 int fail(SimTask& context, Code code, std::string text, const void* tag, std::int64_t input = -1);
 /// Adds all that `other` knows to `clock`.
-void learn(Knowledge& clock, const Knowledge& other);
+void merge_clock(VectorClock& clock, const VectorClock& other);
 [[nodiscard]] std::string name_of(const SimTask& context, std::uint32_t strand);
 /// The device memory that contains all these bytes; null if there is none.
 [[nodiscard]] const SimTask::Memory* memory_of(const SimTask& context, const std::byte* at, std::uint64_t bytes);
 /// Records an access. Returns 0, or -1 on a race.
 int touch(SimTask& context, const std::byte* memory, std::uint64_t bytes, bool writes, const Moment& now,
-          const Knowledge& clock);
+          const VectorClock& clock);
 /// Translates an address that ferry knows to the address at which the host can access the memory.
-[[nodiscard]] std::byte* real(const SimTask& context, std::byte* at);
+[[nodiscard]] std::byte* host_address(const SimTask& context, std::byte* at);
 [[nodiscard]] bool is_done(const SimTask& context, std::uint32_t strand, std::uint32_t number);
 /// Runs work in random order until work item `number` of `strand` is done. At random, it also runs work that is not
 /// needed.
 void run_until(SimTask& context, std::uint32_t strand, std::uint32_t number);
-[[nodiscard]] SimTask& of(void* devices);
+[[nodiscard]] SimTask& sim_task(void* devices);
 /// Returns whether nothing has failed. Records a failure if a queue other than `queue` is capturing.
 [[nodiscard]] bool is_ready(SimTask& context, const SimQueue* queue = nullptr);
 /// Returns whether nothing has failed. Records a failure if any queue is capturing, or if there is no such device.
@@ -133,6 +133,6 @@ void run_until(SimTask& context, std::uint32_t strand, std::uint32_t number);
 /// Call it before work is put on a queue: the work comes after all work that the host knows to be done.
 SimQueue& given(void* queue);
 /// Appends the work to the queue. Returns its moment.
-Moment put(SimQueue& queue, Work work, const void* tag);
+Moment append_work(SimQueue& queue, Work work, const void* tag);
 
 }  // namespace ferry::sim

@@ -20,7 +20,7 @@ int touch_collective(SimQueue& queue, const void* memory, std::uint64_t bytes, b
   if (found == nullptr || found->device != queue.device)
     return fail(context, Code::bug, "a collective on gpu:" + std::to_string(queue.device) + " is given other memory",
                 now.tag);
-  return touch(context, at, bytes, writes, now, queue.knows);
+  return touch(context, at, bytes, writes, now, queue.vector_clock);
 }
 
 /// The bytes of a member's input or output, for all kinds except an exchange.
@@ -43,7 +43,7 @@ int touch_all(SimQueue& queue, const DeviceCollective& what, std::size_t members
 }
 
 /// Runs all work that is ordered before the queue's next work item.
-void catch_up(SimTask& context, const SimQueue& queue) {
+void run_earlier_work(SimTask& context, const SimQueue& queue) {
   for (const auto& [strand, number] : queue.after) run_until(context, strand, number);
   run_until(context, queue.strand, queue.given);
 }
@@ -55,13 +55,13 @@ std::uint64_t group_domain(void*, const char**) {
 }
 
 int name_group(void* devices, DeviceGroupName* name) {
-  if (of(devices).failure) return -1;
-  *name = of(devices).groups.name();
+  if (sim_task(devices).failure) return -1;
+  *name = sim_task(devices).groups.name();
   return 0;
 }
 
 void* join_group(void* devices, int device, const DeviceGroupName* name, int members, int member) {
-  SimTask& context = of(devices);
+  SimTask& context = sim_task(devices);
   if (!may_use(context, device)) return nullptr;
   return new Member{&context, device, context.groups.join(*name, members, member, &context)};
 }
@@ -88,25 +88,25 @@ int collective(void* queue, void* group, const DeviceCollective* what) {
     if (const auto last = context.last_collective.find(running.device); last != context.last_collective.end()) {
       const Moment& before = last->second;
       if (before.strand != running.strand &&
-          (running.knows.size() <= before.strand || running.knows[before.strand] < before.number))
+          (running.vector_clock.size() <= before.strand || running.vector_clock[before.strand] < before.number))
         return fail(context, Code::bug,
                     "the simulated device has found collectives of gpu:" + std::to_string(running.device) +
                         " that nothing orders, on " + name_of(context, before.strand) + " and " +
                         name_of(context, running.strand),
                     what->tag);
     }
-    catch_up(context, running);
+    run_earlier_work(context, running);
     if (context.failure) return -1;
   }
   try {
-    auto results = context.groups.meet(*member.member, *what, [&](const void* at) {
-      return real(context, static_cast<std::byte*>(const_cast<void*>(at)));
+    auto results = context.groups.poll_collective(*member.member, *what, [&](const void* at) {
+      return host_address(context, static_cast<std::byte*>(const_cast<void*>(at)));
     });
     if (!results) return 1;
     Work work;
     work.launch.tag = what->tag;
     work.results = std::move(*results);
-    const Moment now = put(running, std::move(work), what->tag);
+    const Moment now = append_work(running, std::move(work), what->tag);
     context.last_collective.insert_or_assign(running.device, now);
     return touch_all(running, *what, GroupsOnHost::members(*member.member), now);
   } catch (const Error& error) {

@@ -9,7 +9,7 @@
 namespace ferry::sim {
 namespace {
 
-bool knows(const Knowledge& clock, const Moment& moment) {
+bool has_happened(const VectorClock& clock, const Moment& moment) {
   return moment.number == 0 || (moment.strand < clock.size() && clock[moment.strand] >= moment.number);
 }
 
@@ -21,12 +21,12 @@ std::optional<Mapping> Mapping::make(std::uint64_t bytes) {
   if (file < 0) return std::nullopt;
   std::optional<Mapping> made;
   if (ftruncate(file, static_cast<off_t>(bytes)) == 0) {
-    void* const known = mmap(nullptr, bytes, PROT_NONE, MAP_SHARED, file, 0);
-    void* const real = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (known != MAP_FAILED && real != MAP_FAILED)
-      made.emplace(Mapping(static_cast<std::byte*>(known), static_cast<std::byte*>(real), bytes));
+    void* const device_address = mmap(nullptr, bytes, PROT_NONE, MAP_SHARED, file, 0);
+    void* const host_address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (device_address != MAP_FAILED && host_address != MAP_FAILED)
+      made.emplace(Mapping(static_cast<std::byte*>(device_address), static_cast<std::byte*>(host_address), bytes));
     else
-      for (void* const one : {known, real})
+      for (void* const one : {device_address, host_address})
         if (one != MAP_FAILED) munmap(one, bytes);
   }
   close(file);
@@ -34,24 +34,24 @@ std::optional<Mapping> Mapping::make(std::uint64_t bytes) {
 }
 
 Mapping::Mapping(Mapping&& other) noexcept
-    : known_(std::exchange(other.known_, nullptr)),
-      real_(std::exchange(other.real_, nullptr)),
+    : device_address_(std::exchange(other.device_address_, nullptr)),
+      host_address_(std::exchange(other.host_address_, nullptr)),
       bytes_(std::exchange(other.bytes_, 0)) {}
 
 Mapping::~Mapping() {
-  for (std::byte* const one : {known_, real_})
+  for (std::byte* const one : {device_address_, host_address_})
     if (one != nullptr) munmap(one, bytes_);
 }
 
 std::optional<Touches::Race> Touches::touch(const std::byte* memory, std::uint64_t bytes, bool writes,
-                                            const Moment& now, const Knowledge& clock) {
+                                            const Moment& now, const VectorClock& clock) {
   if (bytes == 0) return std::nullopt;
   const auto begin = reinterpret_cast<std::uintptr_t>(memory), end = begin + bytes;
   cut(begin);
   cut(end);
   std::optional<Race> race;
-  const auto must_know = [&](const Moment& earlier, bool written) {
-    if (!race && !knows(clock, earlier)) race = Race{earlier, written};
+  const auto check_happened = [&](const Moment& earlier, bool written) {
+    if (!race && !has_happened(clock, earlier)) race = Race{earlier, written};
   };
   std::uintptr_t at = begin;
   auto next = bytes_.lower_bound(begin);
@@ -61,9 +61,9 @@ std::optional<Touches::Race> Touches::touch(const std::byte* memory, std::uint64
       next = bytes_.emplace(at, Touched{to, {}, {}}).first;
     }
     Touched& touched = next->second;
-    must_know(touched.writer, true);
+    check_happened(touched.writer, true);
     if (writes) {
-      for (const Moment& reader : touched.readers) must_know(reader, false);
+      for (const Moment& reader : touched.readers) check_happened(reader, false);
       touched.writer = now;
       touched.readers.clear();
     } else {

@@ -9,8 +9,8 @@
 
 namespace ferry::sim {
 
-/// Memory that is mapped twice. ferry only knows the address known(), at which any access is a segmentation fault. The
-/// simulator translates it to real(), at which kernels access the memory.
+/// Memory that is mapped twice. ferry only knows the address device_address(), at which any access is a segmentation
+/// fault. The simulator translates it to host_address(), at which kernels access the memory.
 class Mapping {
  public:
   /// Returns nothing if there is not enough memory.
@@ -20,19 +20,20 @@ class Mapping {
   Mapping& operator=(Mapping&&) = delete;
   ~Mapping();
 
-  [[nodiscard]] std::byte* known() const { return known_; }
-  [[nodiscard]] std::byte* real() const { return real_; }
+  [[nodiscard]] std::byte* device_address() const { return device_address_; }
+  [[nodiscard]] std::byte* host_address() const { return host_address_; }
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
  private:
-  Mapping(std::byte* known, std::byte* real, std::uint64_t bytes) : known_(known), real_(real), bytes_(bytes) {}
-  std::byte *known_, *real_;
+  Mapping(std::byte* device_address, std::byte* host_address, std::uint64_t bytes)
+      : device_address_(device_address), host_address_(host_address), bytes_(bytes) {}
+  std::byte *device_address_, *host_address_;
   std::uint64_t bytes_;
 };
 
 /// A vector clock. The entry of a strand is the number of its accesses (host) or work items (queues) that are known to
 /// have happened. Strand 0 is the host; the others are queues.
-using Knowledge = std::vector<std::uint32_t>;
+using VectorClock = std::vector<std::uint32_t>;
 
 /// A moment: access or work item `number` of a strand, for the instruction `tag`.
 struct Moment {
@@ -50,7 +51,7 @@ class Touches {
   /// Records that `now`, with vector clock `clock`, reads or writes these bytes. Returns a race if an earlier
   /// conflicting access is not in `clock`.
   std::optional<Race> touch(const std::byte* memory, std::uint64_t bytes, bool writes, const Moment& now,
-                            const Knowledge& clock);
+                            const VectorClock& clock);
   void forget(const std::byte* memory, std::uint64_t bytes);
 
  private:

@@ -55,35 +55,36 @@ void* open(void* library, const DeviceShare* share, const char**) {
 }
 
 void close(void* devices) {
-  delete &of(devices);
+  delete &sim_task(devices);
 }
 
 void* allocate(void* devices, int device, std::uint64_t bytes) {
-  if (!may_use(of(devices), device)) return nullptr;
+  if (!may_use(sim_task(devices), device)) return nullptr;
   if (bytes > memory_bytes(nullptr)) return nullptr;
   std::optional<Mapping> mapping = Mapping::make(bytes);
   if (!mapping) return nullptr;
-  void* const known = mapping->known();
-  of(devices).memory.push_back(std::make_unique<SimTask::Memory>(SimTask::Memory{device, std::move(*mapping)}));
-  return known;
+  void* const device_address = mapping->device_address();
+  sim_task(devices).memory.push_back(std::make_unique<SimTask::Memory>(SimTask::Memory{device, std::move(*mapping)}));
+  return device_address;
 }
 
 void release(void* devices, void* memory) {
-  SimTask& context = of(devices);
-  const auto at = std::ranges::find_if(context.memory, [&](const auto& m) { return m->mapping.known() == memory; });
+  SimTask& context = sim_task(devices);
+  const auto at =
+      std::ranges::find_if(context.memory, [&](const auto& m) { return m->mapping.device_address() == memory; });
   if (at == context.memory.end()) return;
-  context.touches.forget((*at)->mapping.known(), (*at)->mapping.bytes());
+  context.touches.forget((*at)->mapping.device_address(), (*at)->mapping.bytes());
   context.memory.erase(at);
 }
 
 int use_host_memory(void* devices, const void* memory, std::uint64_t bytes) {
-  if (!is_ready(of(devices))) return -1;
-  of(devices).host_memory.emplace_back(static_cast<const std::byte*>(memory), bytes);
+  if (!is_ready(sim_task(devices))) return -1;
+  sim_task(devices).host_memory.emplace_back(static_cast<const std::byte*>(memory), bytes);
   return 0;
 }
 
 void forget_host_memory(void* devices, const void* memory) {
-  SimTask& context = of(devices);
+  SimTask& context = sim_task(devices);
   const auto at = std::ranges::find(context.host_memory, memory, [](const auto& m) { return m.first; });
   if (at == context.host_memory.end()) return;
   context.touches.forget(at->first, at->second);
@@ -91,7 +92,7 @@ void forget_host_memory(void* devices, const void* memory) {
 }
 
 void* make_queue(void* devices, int device) {
-  SimTask& context = of(devices);
+  SimTask& context = sim_task(devices);
   if (!may_use(context, device)) return nullptr;
   auto queue = std::make_unique<SimQueue>();
   queue->context = &context;
@@ -112,9 +113,9 @@ void release_queue(void* given) {
 }
 
 void* make_event(void* devices, int timed) {
-  if (!is_ready(of(devices))) return nullptr;
+  if (!is_ready(sim_task(devices))) return nullptr;
   auto* const event = new Event;
-  event->context = &of(devices);
+  event->context = &sim_task(devices);
   if (timed != 0) event->stamp = std::make_shared<TimePoint>();
   return event;
 }
@@ -130,9 +131,9 @@ int record(void* queue, void* event) {
   if (recorded.stamp != nullptr) {
     Work work;
     work.stamp = recorded.stamp;
-    put(of_queue, std::move(work), nullptr);
+    append_work(of_queue, std::move(work), nullptr);
   }
-  recorded.at = of_queue.knows;
+  recorded.at = of_queue.vector_clock;
   recorded.strand = of_queue.strand;
   recorded.number = of_queue.given;
   return 0;
@@ -143,7 +144,7 @@ int wait(void* queue, void* event) {
   if (!is_ready(*waiting.context)) return -1;
   const auto& recorded = *static_cast<const Event*>(event);
   if (recorded.at.empty()) return 0;
-  learn(waiting.knows, recorded.at);
+  merge_clock(waiting.vector_clock, recorded.at);
   waiting.after.emplace_back(recorded.strand, recorded.number);
   return 0;
 }
@@ -153,7 +154,7 @@ int query(void* event) {
   SimTask& context = *recorded.context;
   if (is_ready(context) && !recorded.at.empty()) {
     run_until(context, recorded.strand, recorded.number);
-    learn(context.host, recorded.at);
+    merge_clock(context.host, recorded.at);
   }
   return context.failure ? -1 : 1;
 }
@@ -183,7 +184,7 @@ int touch_end(SimQueue& queue, const std::byte* at, std::uint64_t bytes, bool wr
   if (memory_of(context, at, bytes) == nullptr && !is_host_memory(context, at, bytes))
     return fail(context, Code::bug,
                 "a copy " + std::string(writes ? "to" : "from") + " memory of the host that no device uses", now.tag);
-  return touch(context, at, bytes, writes, now, queue.knows);
+  return touch(context, at, bytes, writes, now, queue.vector_clock);
 }
 
 /// Appends a copy to the queue, and checks both of its ends.
@@ -192,7 +193,7 @@ int add_copy(SimQueue& copying, Work work) {
   const std::byte* const from = work.from;
   const std::uint64_t bytes = work.bytes;
   const void* const tag = work.launch.tag;
-  const Moment now = put(copying, std::move(work), tag);
+  const Moment now = append_work(copying, std::move(work), tag);
   if (bytes == 0) return 0;
   if (touch_end(copying, from, bytes, false, now) != 0) return -1;
   return touch_end(copying, to, bytes, true, now);
@@ -203,7 +204,7 @@ int add_kernel(SimQueue& running, Work work) {
   SimTask& context = *running.context;
   const void* const tag = work.launch.tag;
   const KernelRun& run = *work.launch.run;
-  const Moment now = put(running, std::move(work), tag);
+  const Moment now = append_work(running, std::move(work), tag);
   const auto touch_array = [&](std::byte* data, std::uint64_t bytes, bool writes) {
     if (data == nullptr || bytes == 0) return 0;
     const SimTask::Memory* const memory = memory_of(context, data, bytes);
@@ -212,13 +213,13 @@ int add_kernel(SimQueue& running, Work work) {
                   "a kernel on gpu:" + std::to_string(running.device) + " is given memory of " +
                       (memory == nullptr ? "the host" : "gpu:" + std::to_string(memory->device)),
                   tag);
-    return touch(context, data, bytes, writes, now, running.knows);
+    return touch(context, data, bytes, writes, now, running.vector_clock);
   };
   // When the kernel runs, it reads the numbers of the step and of the iterations from memory that the host overwrites.
   const auto touch_numbers = [&](const std::int64_t* numbers, std::size_t count) {
     const auto* const at = reinterpret_cast<const std::byte*>(numbers);
     return is_host_memory(context, at, count * sizeof *numbers)
-               ? touch(context, at, count * sizeof *numbers, false, now, running.knows)
+               ? touch(context, at, count * sizeof *numbers, false, now, running.vector_clock)
                : 0;
   };
   if (touch_numbers(&run.step, 1) != 0 || touch_numbers(run.iterations.data(), run.iterations.size()) != 0) return -1;
@@ -240,7 +241,7 @@ int add(SimQueue& queue, Work work) {
 }
 
 /// Records work that is submitted to the queue during a capture.
-int keep(SimQueue& queue, Work work) {
+int capture_work(SimQueue& queue, Work work) {
   SimTask& context = *queue.context;
   const auto is_here = [&](const std::byte* at) {
     const SimTask::Memory* const memory = memory_of(context, at, work.bytes);
@@ -255,10 +256,10 @@ int keep(SimQueue& queue, Work work) {
   return 0;
 }
 
-int give(void* to, Work work) {
+int submit_work(void* to, Work work) {
   SimQueue& queue = given(to);
   if (!is_ready(*queue.context, &queue)) return -1;
-  return queue.context->capture ? keep(queue, std::move(work)) : add(queue, std::move(work));
+  return queue.context->capture ? capture_work(queue, std::move(work)) : add(queue, std::move(work));
 }
 
 int copy(void* queue, void* to, const void* from, std::uint64_t bytes, const void* tag) {
@@ -267,13 +268,13 @@ int copy(void* queue, void* to, const void* from, std::uint64_t bytes, const voi
   work.from = static_cast<const std::byte*>(from);
   work.bytes = bytes;
   work.launch.tag = tag;
-  return give(queue, std::move(work));
+  return submit_work(queue, std::move(work));
 }
 
 int launch(void* queue, const DeviceLaunch* what) {
   Work work;
   work.launch = *what;
-  return give(queue, std::move(work));
+  return submit_work(queue, std::move(work));
 }
 
 int begin_capture(void* queue) {
@@ -318,12 +319,12 @@ void release_graph(void* given) {
 }
 
 const DeviceFailure* failure(void* devices) {
-  const std::optional<DeviceFailure>& failure = of(devices).failure;
+  const std::optional<DeviceFailure>& failure = sim_task(devices).failure;
   return failure ? &*failure : nullptr;
 }
 
 int host_touches(void* devices, const void* memory, std::uint64_t bytes, int writes, const void* tag) {
-  SimTask& context = of(devices);
+  SimTask& context = sim_task(devices);
   if (context.failure) return -1;
   const auto* const at = static_cast<const std::byte*>(memory);
   const auto meets = [&](const auto& host) { return overlaps(at, bytes, host.first, host.second); };

@@ -172,7 +172,7 @@ Value triu(const Value& x, std::int64_t k, source_location at) {
 }
 
 Value roll(const Value& x, std::int64_t shift, std::int64_t axis, source_location at) {
-  const Scope here = derived(graph_of({{x}}, at), at);
+  const Scope here = caller_scope(graph_of({{x}}, at), at);
   const auto dim = static_cast<int>(checked_axes("roll", x, {axis}, at)[0]);
   const Dim& size = x.shape()[dim];
   if (!size.fixed())
@@ -197,7 +197,7 @@ Value roll(const Value& x, std::int64_t shift, std::int64_t axis, source_locatio
 }
 
 Value tile(const Value& x, Ints repeats, source_location at) {
-  const Scope here = derived(graph_of({{x}}, at), at);
+  const Scope here = caller_scope(graph_of({{x}}, at), at);
   const int rank = x.rank();
   bool fits = static_cast<int>(repeats.size()) == rank;
   for (std::int64_t times : repeats) fits = fits && times >= 0;
@@ -226,7 +226,7 @@ Value tile(const Value& x, Ints repeats, source_location at) {
 }
 
 Value pad(const Value& x, Ints low, Ints high, PadMode mode, source_location at) {
-  const Scope here = derived(graph_of({{x}}, at), at);
+  const Scope here = caller_scope(graph_of({{x}}, at), at);
   if (static_cast<int>(low.size()) != x.rank() || static_cast<int>(high.size()) != x.rank())
     throw Error(Code::plan, "pad: low and high need one size for each dim of " + x.name() + " " + x.shape().str())
         .at(at)
@@ -244,7 +244,7 @@ Value pad(const Value& x, Ints low, Ints high, PadMode mode, source_location at)
 }
 
 Value depth_to_space(const Value& x, std::int64_t block, bool channels_first, source_location at) {
-  const Scope here = derived(graph_of({{x}}, at), at);
+  const Scope here = caller_scope(graph_of({{x}}, at), at);
   const std::int64_t channels = x.rank() == 4 ? known_size(x, 1) : -1;
   check_blocks("depth_to_space", x, is_block(block) && channels >= 0 && channels % (block * block) == 0, at);
   const std::int64_t n = known_size(x, 0), h = known_size(x, 2), w = known_size(x, 3), c = channels / (block * block);
@@ -254,7 +254,7 @@ Value depth_to_space(const Value& x, std::int64_t block, bool channels_first, so
 }
 
 Value space_to_depth(const Value& x, std::int64_t block, bool channels_first, source_location at) {
-  const Scope here = derived(graph_of({{x}}, at), at);
+  const Scope here = caller_scope(graph_of({{x}}, at), at);
   const std::int64_t h = x.rank() == 4 ? known_size(x, 2) : -1, w = x.rank() == 4 ? known_size(x, 3) : -1;
   check_blocks("space_to_depth", x, is_block(block) && h >= 0 && w >= 0 && h % block == 0 && w % block == 0, at);
   const std::int64_t n = known_size(x, 0), c = known_size(x, 1);

@@ -25,7 +25,7 @@ int axis_of(const OpFacts& facts, int i = 0) {
   return facts.axis(i, facts.attr<std::int64_t>("axis"));
 }
 
-void refuse_bounded(const OpFacts& facts, int i, int dim) {
+void check_not_bounded(const OpFacts& facts, int i, int dim) {
   if (facts.shape(i)[dim].bounded())
     OpFacts::fail("dim " + std::to_string(dim) + " of input " + std::to_string(i) + " " + facts.shape(i).str() +
                   " is bounded");
@@ -195,7 +195,7 @@ std::string split_index(const OpFacts& facts) {
 
 std::vector<Shape> split_shape(const OpFacts& facts) {
   const int axis = axis_of(facts);
-  refuse_bounded(facts, 0, axis);
+  check_not_bounded(facts, 0, axis);
   const Ints& sizes = facts.attr<Ints>("sizes");
   if (sizes.empty()) OpFacts::fail("no sizes are given");
   std::vector<Shape> shapes;
@@ -232,7 +232,7 @@ std::vector<Cut> cuts_of(const OpFacts& facts, int i) {
     Cut& cut = cuts[static_cast<std::size_t>(dim)];
     if (cut.step != 0) OpFacts::fail("axis " + std::to_string(axes[k]) + " is given twice");
     if (step[k] < 1) OpFacts::fail("a step of " + std::to_string(step[k]));
-    refuse_bounded(facts, i, dim);
+    check_not_bounded(facts, i, dim);
     cut = {begin[k], end[k], step[k]};
   }
   return cuts;
@@ -344,7 +344,7 @@ std::vector<Shape> pad_shape(const OpFacts& facts) {
     const std::int64_t behind = high[static_cast<std::size_t>(d)];
     if (before < 0 || behind < 0) OpFacts::fail("a size of " + std::to_string(std::min(before, behind)));
     if (before == 0 && behind == 0) continue;
-    refuse_bounded(facts, 0, d);
+    check_not_bounded(facts, 0, d);
     std::int64_t size = 0;
     if (__builtin_add_overflow(before, behind, &size) ||
         __builtin_add_overflow(size, std::max<std::int64_t>(shape[d].size(), 0), &size))

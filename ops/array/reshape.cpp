@@ -22,13 +22,13 @@ class ReshapeLetters {
   ReshapeLetters(const Shape& in, const Shape& out) : in_(in), out_(out) {
     while (i_ < in_.rank() || o_ < out_.rank()) {
       if (i_ < in_.rank() && o_ < out_.rank() && same_dim(in_[i_], out_[o_]))
-        survive();
+        keep_dim();
       else if (i_ < in_.rank() && is_one(in_[i_]))
-        take_in();
+        add_whole_in();
       else if (o_ < out_.rank() && is_one(out_[o_]))
-        take_out();
-      else if (!take_group())
-        take_rest();
+        add_whole_out();
+      else if (!match_group())
+        add_rest_whole();
     }
   }
   [[nodiscard]] std::string in() const { return term(in_text_); }
@@ -43,31 +43,31 @@ class ReshapeLetters {
   }
 
  private:
-  void survive() {
+  void keep_dim() {
     const std::string letter = letters_.next();
     in_text_ += letter;
     out_text_ += letter;
     ++i_;
     ++o_;
   }
-  void share() {
+  void share_letter() {
     shared_.insert(out_text_.size());
-    survive();
+    keep_dim();
   }
-  void take_in() {
+  void add_whole_in() {
     in_text_ += whole(letters_.next());
     ++i_;
   }
-  void take_out() {
+  void add_whole_out() {
     out_text_ += whole(letters_.next());
     ++o_;
   }
-  void take_rest() {
-    while (i_ < in_.rank()) take_in();
-    while (o_ < out_.rank()) take_out();
+  void add_rest_whole() {
+    while (i_ < in_.rank()) add_whole_in();
+    while (o_ < out_.rank()) add_whole_out();
   }
   /// Takes dims from the side with the smaller product until the products are equal. Returns false if they never are.
-  bool take_group() {
+  bool match_group() {
     int i = i_, o = o_;
     std::int64_t in = 1, out = 1;
     do {
@@ -78,9 +78,9 @@ class ReshapeLetters {
       if (__builtin_mul_overflow(from_in ? in : out, shape[at].size(), from_in ? &in : &out)) return false;
       ++at;
     } while (in != out || o == o_);
-    if (std::gcd(in_[i_].size(), out_[o_].size()) > 1) share();
-    while (i_ < i) take_in();
-    while (o_ < o) take_out();
+    if (std::gcd(in_[i_].size(), out_[o_].size()) > 1) share_letter();
+    while (i_ < i) add_whole_in();
+    while (o_ < o) add_whole_out();
     return true;
   }
 

@@ -9,7 +9,7 @@ namespace {
 using Of = MicrobatchWork::Of;
 
 /// The label of an op that reads values with the labels a and b.
-MicrobatchWork joined(const MicrobatchWork& a, const MicrobatchWork& b) {
+MicrobatchWork combined_label(const MicrobatchWork& a, const MicrobatchWork& b) {
   if (a.of == Of::none) return b;
   if (b.of == Of::none) return a;
   if (!a.is_one() || !b.is_one() || a.pipeline != b.pipeline || a.index != b.index) return {.of = Of::several};
@@ -18,7 +18,7 @@ MicrobatchWork joined(const MicrobatchWork& a, const MicrobatchWork& b) {
 
 /// Moves work that only the backward pass reads to the backward pass: some parts of gradients depend on the forward
 /// pass alone.
-void give_to_backward(const Graph& graph, std::vector<MicrobatchWork>& work) {
+void move_to_backward(const Graph& graph, std::vector<MicrobatchWork>& work) {
   std::vector<bool> read_forward(graph.size()), read(graph.size());
   for (OpId id = graph.size(); id > 0; --id) {
     const Op op = graph.op(id - 1);
@@ -50,12 +50,12 @@ LabelledOps label_ops(const Graph& graph) {
     } else {
       for (const ValueId input : op.inputs()) {
         const OpId maker = graph.producer(input);
-        if (!graph.op(maker).def().is(kLeavesMicrobatch)) work = joined(work, labelled.work[maker]);
+        if (!graph.op(maker).def().is(kLeavesMicrobatch)) work = combined_label(work, labelled.work[maker]);
       }
       work.backward = work.backward || (work.is_one() && op.recomputed());
     }
   }
-  give_to_backward(graph, labelled.work);
+  move_to_backward(graph, labelled.work);
   return labelled;
 }
 

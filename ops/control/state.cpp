@@ -23,7 +23,7 @@ void check_variable(const Value& variable, const SourceLine& line) {
 Value assign(const Value& variable, const Operand& value, source_location at) {
   check_variable(variable, at);
   Graph& graph = variable.graph();
-  const Scope here = derived(graph, at);
+  const Scope here = caller_scope(graph, at);
   const Value given = value.is_number()
                           ? broadcast_as(number_constant(graph, value.literal(), variable.dtype(), at), variable)
                           : value.value();
@@ -38,7 +38,7 @@ Value assign(const Value& variable, const Operand& value, source_location at) {
 
 Value assign_add(const Value& variable, const Operand& delta, source_location at) {
   check_variable(variable, at);
-  const Scope here = derived(variable.graph(), at);
+  const Scope here = caller_scope(variable.graph(), at);
   return assign(variable, variable + delta);
 }
 

@@ -22,18 +22,18 @@ class Backward {
         remaker_(graph),
         last_(last),
         xs_(std::move(xs)),
-        depends_(dependent()),
+        depends_(dependent_values()),
         row_products_(graph, last, depends_),
         douts_(graph.values()) {}
 
   /// Starts with `dy` as the gradient of y.
-  void seed(ValueId y, const Value& dy) { arrive(graph_.value(y), dy, false); }
+  void seed(ValueId y, const Value& dy) { add_gradient(graph_.value(y), dy, false); }
 
   /// Returns the gradients of the xs; a gradient is undefined if none reaches the x.
   Values run() {
     for (OpId id = last_ + 1; id > 0; --id) {
       step(id - 1);
-      finish_rows(id - 1);
+      finish_row_products(id - 1);
     }
     Values result;
     for (ValueId x : xs_) result.push_back(douts_[x]);
@@ -42,7 +42,7 @@ class Backward {
 
  private:
   /// The floating-point values that depend on one of the xs.
-  [[nodiscard]] std::vector<bool> dependent() const {
+  [[nodiscard]] std::vector<bool> dependent_values() const {
     std::vector<bool> depends(graph_.values());
     for (ValueId x : xs_) depends[x] = true;
     for (OpId id = 0; id <= last_; ++id) {
@@ -73,29 +73,29 @@ class Backward {
     const bool with_others = row_products_.has(id);
     if (with_others) wanted[1] = false;
     GradCtx context(graph_, remaker_, id, std::move(douts), std::move(wanted));
-    if (with_others) row_products_.keep(id, context);
+    if (with_others) row_products_.store_factors(id, context);
     const Values dinputs = op.def().grad(context);
     const bool broadcasts = notation_of(context.op().def(), GraphFacts(context.op())).find("...") != std::string::npos;
     FERRY_ASSERT(static_cast<int>(dinputs.size()) == context.inputs(),
                  "the gradient of " + std::string(context.op().def().name) + " does not give one value for each input");
     for (int i = 0; i < context.inputs(); ++i)
       if (context.wants(i) && dinputs[static_cast<std::size_t>(i)].defined())
-        arrive(context.like(i), dinputs[static_cast<std::size_t>(i)], broadcasts);
+        add_gradient(context.like(i), dinputs[static_cast<std::size_t>(i)], broadcasts);
   }
 
   /// Makes the gradient of a matrix of several products (RowProducts), if `id` is the first of these products.
-  void finish_rows(OpId id) {
+  void finish_row_products(OpId id) {
     if (!row_products_.has(id)) return;
     const Op op = graph_.op(id);
     const Value matrix = graph_.value(op.inputs()[1]);
     const Scope line = graph_.line(op.line());
     const Scope place = graph_.annotated({op.annotation().device, op.annotation().mesh, {}});
     const Value gradient = row_products_.finish(id);
-    if (gradient.defined()) arrive(matrix, gradient, false);
+    if (gradient.defined()) add_gradient(matrix, gradient, false);
   }
 
   /// Adds a term to the gradient of x. If the op broadcasts its inputs, the gradient is first summed back to x's shape.
-  void arrive(const Value& x, const Value& given, bool broadcasts) {
+  void add_gradient(const Value& x, const Value& given, bool broadcasts) {
     const Value dx = broadcasts ? sum_as(given, x) : given;
     Value& total = douts_[x.id()];
     total = total.defined() ? total + dx : dx;
@@ -122,7 +122,7 @@ Values gradients(const Value& loss, std::span<const Value> xs, source_location a
   Value dy;
   {
     const Scope names = graph.name("grad");
-    const Scope line = derived(graph, y.op().line());
+    const Scope line = caller_scope(graph, y.op().line());
     const Scope place = graph.annotated({y.op().annotation().device, y.op().annotation().mesh, {}});
     dy = ones_like(y);
   }

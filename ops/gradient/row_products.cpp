@@ -59,7 +59,7 @@ bool RowProducts::is_alike(const Op& a, const Op& b) {
          a.annotation().device == b.annotation().device && a.annotation().mesh == b.annotation().mesh;
 }
 
-void RowProducts::keep(OpId op, GradCtx& context) {
+void RowProducts::store_factors(OpId op, GradCtx& context) {
   Group& group = groups_[group_of_.at(op)];
   const Value a = context.in(0), dy = context.dout();
   const bool transposed = transposes(context.op(), "transpose_b");

@@ -24,7 +24,7 @@ class RowProducts {
   /// Whether the gradient of the op's input 1 is computed with other ops of its group.
   [[nodiscard]] bool has(OpId op) const { return group_of_.contains(op); }
   /// Stores the factors of the gradient of input 1 of an op in a group.
-  void keep(OpId op, GradCtx& context);
+  void store_factors(OpId op, GradCtx& context);
   /// Returns the gradient of the matrix if `op` is the first op of its group and a gradient has reached the group; else
   /// an undefined value. Call it from the last op to the first, so that the factors of the whole group are stored.
   [[nodiscard]] Value finish(OpId op);

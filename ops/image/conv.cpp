@@ -215,13 +215,13 @@ Reads windows_over(const OpFacts& facts, const Shape& image, const Shape* filter
 }
 /// The elements that an element of an image reads from a value with one element for each window: one for each window
 /// that covers it.
-Reads under_windows(const Reads& windows, std::int64_t size) {
+Reads covering_windows(const Reads& windows, std::int64_t size) {
   return {.size = size, .windows = {windows.begin, windows.step, windows.extent}};
 }
 /// The elements that an element of an image reads from a value of the image's size: the elements of all windows that
 /// cover it.
-Reads among_windows(const Reads& windows, std::int64_t size) {
-  Reads among = under_windows(windows, size);
+Reads elements_of_windows(const Reads& windows, std::int64_t size) {
+  Reads among = covering_windows(windows, size);
   among.begin = windows.begin;
   among.step = windows.step;
   among.extent = windows.extent;
@@ -242,13 +242,13 @@ std::vector<SlidingDim> conv_slides(const OpFacts& facts) {
 std::vector<SlidingDim> transpose_slides(const OpFacts& facts) {
   const Shape image = transpose_shape(facts)[0];
   return rows_and_columns([&](std::size_t side, int dim) -> SlidingDim {
-    return {dim, {{0, dim, under_windows(windows_over(facts, image, &facts.shape(1), side), image[dim].size())}}};
+    return {dim, {{0, dim, covering_windows(windows_over(facts, image, &facts.shape(1), side), image[dim].size())}}};
   });
 }
 std::vector<SlidingDim> grad_input_slides(const OpFacts& facts) {
   const Shape& image = facts.shape(2);
   return rows_and_columns([&](std::size_t side, int dim) -> SlidingDim {
-    return {dim, {{0, dim, under_windows(windows_over(facts, image, &facts.shape(1), side), image[dim].size())}}};
+    return {dim, {{0, dim, covering_windows(windows_over(facts, image, &facts.shape(1), side), image[dim].size())}}};
   });
 }
 /// The gradient is a sum over output positions: each task adds the positions of its part.
@@ -275,13 +275,14 @@ std::vector<SlidingDim> max_pool_grad_slides(const OpFacts& facts) {
   return rows_and_columns([&](std::size_t side, int dim) -> SlidingDim {
     const Reads windows = windows_over(facts, image, nullptr, side);
     return {dim,
-            {{0, dim, under_windows(windows, image[dim].size())}, {1, dim, among_windows(windows, image[dim].size())}}};
+            {{0, dim, covering_windows(windows, image[dim].size())},
+             {1, dim, elements_of_windows(windows, image[dim].size())}}};
   });
 }
 std::vector<SlidingDim> avg_pool_grad_slides(const OpFacts& facts) {
   const Shape& image = facts.shape(1);
   return rows_and_columns([&](std::size_t side, int dim) -> SlidingDim {
-    return {dim, {{0, dim, under_windows(windows_over(facts, image, nullptr, side), image[dim].size())}}};
+    return {dim, {{0, dim, covering_windows(windows_over(facts, image, nullptr, side), image[dim].size())}}};
   });
 }
 
@@ -362,7 +363,7 @@ Values avg_pool_grad_grad(GradCtx& g);
 constexpr OpDef kConv2D = convolving("Conv2D", conv_index, conv_shape, conv_slides, conv_grad);
 constexpr OpDef of_integers(OpDef def) {
   def.types = "T,U,T,U->int32";
-  def.T = def.U = kBytes;
+  def.T = def.U = kQuantized;
   def.linear = 0;
   def.no_grad = "integers have no gradient";
   return def;
@@ -483,7 +484,7 @@ Value conv2d(const Value& x, const Value& w, const Sliding& sliding, std::int64_
 
 Value conv2d_integer(const Value& x, const Value& w, const Value& x_zero, const Value& w_zero, const Sliding& sliding,
                      std::int64_t groups, source_location at) {
-  const Scope here = derived(graph_of({{x, w}}, at), at);
+  const Scope here = caller_scope(graph_of({{x, w}}, at), at);
   const Value x_point = zero_point(x, x_zero, at);
   const Value w_point = zero_point(w, w_zero, at);
   return make_one(kConv2DInteger, {x, w, x_point, w_point}, at, conv_attrs(sliding, groups));

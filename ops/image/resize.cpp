@@ -189,16 +189,16 @@ Value interpolated(const Value& x, const Resizing& resizing, const Resized& dim)
 }
 
 /// y with resizing.outside in place of new elements that are outside the original dim.
-Value cropped(const Value& y, const Resizing& resizing, const Resized& dim) {
+Value with_outside_value(const Value& y, const Resizing& resizing, const Resized& dim) {
   Ints sizes(static_cast<std::size_t>(y.rank() - dim.axis), 1);
   sizes[0] = dim.to;
   Tensor inside(DType::boolean, sizes);
   bool all = true;
   for (std::int64_t i = 0; i < dim.to; ++i) {
     const auto at = place<float>(dim, resizing.coordinates, i);
-    const bool is = at >= 0 && at <= static_cast<float>(dim.from - 1);
-    inside.mutable_data<bool>()[static_cast<std::size_t>(i)] = is;
-    all = all && is;
+    const bool is_inside = at >= 0 && at <= static_cast<float>(dim.from - 1);
+    inside.mutable_data<bool>()[static_cast<std::size_t>(i)] = is_inside;
+    all = all && is_inside;
   }
   return all ? y : select(y.graph().constant(inside), y, resizing.outside);
 }
@@ -256,7 +256,7 @@ std::vector<Resized> changed(const Value& x, const std::vector<ResizedDim>& dims
 }  // namespace
 
 Value resize(const Value& x, const std::vector<ResizedDim>& dims, const Resizing& resizing, source_location at) {
-  const Scope here = derived(graph_of({{x}}, at), at);
+  const Scope here = caller_scope(graph_of({{x}}, at), at);
   const bool by_index = resizing.interpolation == Interpolation::nearest;
   if (!by_index && !is_float(x.dtype())) fail(x, "only nearest takes " + std::string(name_of(x.dtype())), at);
   const std::vector<Resized> parts = changed(x, dims, resizing, at);
@@ -264,7 +264,7 @@ Value resize(const Value& x, const std::vector<ResizedDim>& dims, const Resizing
     Value y = v[0];
     for (const Resized& dim : parts) y = by_index ? picked(y, resizing, dim) : interpolated(y, resizing, dim);
     if (resizing.coordinates == Coordinates::crop)
-      for (const Resized& dim : parts) y = cropped(y, resizing, dim);
+      for (const Resized& dim : parts) y = with_outside_value(y, resizing, dim);
     return y;
   };
   return by_index ? resized({x}) : in_float32({x}, at, resized);

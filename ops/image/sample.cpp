@@ -63,7 +63,7 @@ struct Neighbour {
   Value weight;
 };
 
-Value within(const Value& x, double low, double high) {
+Value clamped(const Value& x, double low, double high) {
   return minimum(maximum(x, low), high);
 }
 
@@ -114,7 +114,7 @@ std::vector<Neighbour> neighbours(const Value& place, Interpolation interpolatio
 
 /// Moves the neighbour into an image of `size` elements: a neighbour outside gets weight 0 or is replaced by another
 /// element.
-Neighbour inside(const Neighbour& neighbour, std::int64_t size, const Sampling& sampling) {
+Neighbour moved_inside(const Neighbour& neighbour, std::int64_t size, const Sampling& sampling) {
   const auto last = static_cast<double>(size - 1);
   const double edge = sampling.align_corners ? 0 : 0.5;
   Neighbour result = neighbour;
@@ -124,17 +124,17 @@ Neighbour inside(const Neighbour& neighbour, std::int64_t size, const Sampling& 
   } else if (sampling.outside == Outside::reflection) {
     result.index = reflected(neighbour.index, -edge, last + edge);
   }
-  result.index = within(result.index, 0, last);
+  result.index = clamped(result.index, 0, last);
   return result;
 }
 
-using PerDim = std::vector<std::vector<Neighbour>>;
+using NeighboursPerDim = std::vector<std::vector<Neighbour>>;
 
 /// Calls each(element numbers, weights) for every combination of neighbours, one from each dim. Numbers and weights
 /// have shapes that are broadcast to the shape of the positions. Undefined weights mean 1.
 template <class Each>
-void for_combinations(const PerDim& dims, const Ints& sizes, std::size_t dim, const Value& number, const Value& weight,
-                      const Each& each) {
+void for_combinations(const NeighboursPerDim& dims, const Ints& sizes, std::size_t dim, const Value& number,
+                      const Value& weight, const Each& each) {
   if (dim == dims.size()) return each(number, weight);
   for (const Neighbour& neighbour : dims[dim]) {
     const Value index = cast(neighbour.index, DType::int64);
@@ -148,7 +148,7 @@ void for_combinations(const PerDim& dims, const Ints& sizes, std::size_t dim, co
 /// Calls each(weighted elements [places…,channels]) for every combination of neighbours. `begin` has the number of each
 /// image's first element.
 template <class Each>
-void for_weighted(const Rows& images, const PerDim& dims, const Value& begin, const Each& each) {
+void for_weighted(const Rows& images, const NeighboursPerDim& dims, const Value& begin, const Each& each) {
   for_combinations(dims, images.sizes, 0, Value(), Value(), [&](const Value& number, const Value& weight) {
     const Value picked = gather(images.rows, number + begin);
     each(weight.defined() ? picked * expand_dims(weight, {-1}) : picked);
@@ -166,11 +166,11 @@ Value channels_second(const Value& y) {
 /// Returns [n,channels,p1,…].
 Value sampled(const Value& x, const Ints& sizes, const Values& places, const Sampling& sampling) {
   const Rows images(x, sizes);
-  PerDim dims;
+  NeighboursPerDim dims;
   for (std::size_t d = 0; d < places.size(); ++d) {
     dims.emplace_back();
     for (const Neighbour& neighbour : neighbours(places[d], sampling.interpolation))
-      dims.back().push_back(inside(neighbour, images.sizes[d], sampling));
+      dims.back().push_back(moved_inside(neighbour, images.sizes[d], sampling));
   }
   Ints shape(static_cast<std::size_t>(places[0].rank()), 1);
   shape[0] = sizes[0];
@@ -182,8 +182,8 @@ Value sampled(const Value& x, const Ints& sizes, const Values& places, const Sam
 }
 
 /// Converts a coordinate from -1 to 1 to a position in elements. A position outside may be reflected or moved to the
-/// border. With cubic interpolation, positions are not moved to the border: inside() moves each neighbour separately,
-/// because the neighbours have different weights.
+/// border. With cubic interpolation, positions are not moved to the border: moved_inside() moves each neighbour
+/// separately, because the neighbours have different weights.
 Value place_of(const Value& coordinate, std::int64_t size, const Sampling& sampling) {
   const auto length = static_cast<double>(size);
   const Value moved = coordinate + 1;
@@ -191,7 +191,7 @@ Value place_of(const Value& coordinate, std::int64_t size, const Sampling& sampl
   const Value whole = sampling.interpolation == Interpolation::nearest ? stop_gradient(round(place)) : place;
   const double edge = sampling.align_corners ? 0 : 0.5;
   const bool moves = sampling.interpolation != Interpolation::cubic;
-  if (sampling.outside == Outside::border && moves) return within(whole, 0, length - 1);
+  if (sampling.outside == Outside::border && moves) return clamped(whole, 0, length - 1);
   if (sampling.outside == Outside::reflection) return reflected(whole, -edge, length - 1 + edge);
   return whole;
 }
@@ -221,16 +221,16 @@ std::vector<Neighbour> region_samples(const Value& regions, std::int64_t side, s
   const Value place = moved + expand_dims(first, {1, 2});
   const auto last = static_cast<double>(size - 1);
   const Value is_near = between(place, -1, last + 1);
-  std::vector<Neighbour> both = neighbours(within(place, 0, last), Interpolation::linear);
+  std::vector<Neighbour> both = neighbours(clamped(place, 0, last), Interpolation::linear);
   for (Neighbour& neighbour : both) {
     neighbour.weight = select(is_near, neighbour.weight, 0);
-    neighbour.index = within(neighbour.index, 0, last);
+    neighbour.index = clamped(neighbour.index, 0, last);
   }
   return both;
 }
 
 /// Inserts dims of size 1, so that dims 1 and 2 of positions are for rows, and dims 3 and 4 for columns.
-void expand(std::vector<Neighbour>& neighbours, const Ints& axes) {
+void insert_dims(std::vector<Neighbour>& neighbours, const Ints& axes) {
   for (Neighbour& neighbour : neighbours) {
     neighbour.index = expand_dims(neighbour.index, axes);
     neighbour.weight = expand_dims(neighbour.weight, axes);
@@ -267,7 +267,7 @@ constexpr const OpDef* kSampleOps[] = {&kRoiAlign};
 }  // namespace
 
 Value grid_sample(const Value& x, const Value& grid, const Sampling& sampling, source_location at) {
-  const Scope here = derived(graph_of({{x, grid}}, at), at);
+  const Scope here = caller_scope(graph_of({{x, grid}}, at), at);
   const Ints sizes = known_sizes("grid_sample", x, 0, at);
   const Ints places = known_sizes("grid_sample", grid, 0, at);
   const std::size_t dims = sizes.size() < 3 ? 0 : sizes.size() - 2;
@@ -284,7 +284,7 @@ Value grid_sample(const Value& x, const Value& grid, const Sampling& sampling, s
 
 Value affine_grid(const Value& theta, const Ints& sizes, bool align_corners, source_location at) {
   Graph& graph = graph_of({{theta}}, at);
-  const Scope here = derived(graph, at);
+  const Scope here = caller_scope(graph, at);
   const auto dims = static_cast<std::int64_t>(sizes.size());
   if (theta.rank() != 3 || theta.shape()[1] != Dim(dims) || theta.shape()[2] != Dim(dims + 1) || dims < 2 || dims > 3)
     fail("affine_grid", theta, "must be [n,k,k + 1] for images of k dims, two or three", at);
@@ -307,7 +307,7 @@ Value affine_grid(const Value& theta, const Ints& sizes, bool align_corners, sou
 }
 
 Value roi_align(const Value& x, const Value& regions, const Value& images, const Regions& cut, source_location at) {
-  const Scope here = derived(graph_of({{x, regions, images}}, at), at);
+  const Scope here = caller_scope(graph_of({{x, regions, images}}, at), at);
   const Ints sizes = known_sizes("roi_align", x, 4, at);
   if (regions.rank() != 2 || images.rank() != 1 || cut.samples < 0 || cut.rows < 1 || cut.columns < 1)
     fail("roi_align", regions, "must be [r,4], the images " + images.shape().str() + " [r], sizes at least 1", at);
@@ -319,10 +319,10 @@ Value roi_align(const Value& x, const Value& regions, const Value& images, const
                      {"rows", cut.rows},
                      {"scale", cut.scale}});
   const Rows all(x, sizes);
-  PerDim dims{region_samples(regions, 1, cut.rows, sizes[2], cut),
-              region_samples(regions, 0, cut.columns, sizes[3], cut)};
-  expand(dims[0], {3, 4});
-  expand(dims[1], {1, 2});
+  NeighboursPerDim dims{region_samples(regions, 1, cut.rows, sizes[2], cut),
+                        region_samples(regions, 0, cut.columns, sizes[3], cut)};
+  insert_dims(dims[0], {3, 4});
+  insert_dims(dims[1], {1, 2});
   const Value begin = expand_dims(cast(images, DType::int64) * all.elements(), {1, 2, 3, 4});
   Value joined;  // [r,rows,samples,columns,samples,channels]
   for_weighted(all, dims, begin, [&](const Value& part) {
@@ -334,7 +334,7 @@ Value roi_align(const Value& x, const Value& regions, const Value& images, const
 Value deform_conv(const Value& x, const Value& w, const Value& offsets, const Deforming& deforming,
                   source_location at) {
   Graph& graph = graph_of({{x, w, offsets}}, at);
-  const Scope here = derived(graph, at);
+  const Scope here = caller_scope(graph, at);
   const Ints image = known_sizes("deform_conv", x, 4, at), filter = known_sizes("deform_conv", w, 4, at);
   const Ints given = known_sizes("deform_conv", offsets, 4, at);
   const std::int64_t taps = filter[2] * filter[3], groups = deforming.offset_groups;

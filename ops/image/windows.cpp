@@ -30,12 +30,12 @@ struct Move {
   [[nodiscard]] std::int64_t positions() const { return (low + size + high - covered()) / stride + 1; }
   /// The end of the last window in the padded dim.
   [[nodiscard]] std::int64_t end() const { return (positions() - 1) * stride + covered(); }
-  [[nodiscard]] bool still() const { return window == 1 && stride == 1 && low == 0 && high == 0; }
+  [[nodiscard]] bool is_identity() const { return window == 1 && stride == 1 && low == 0 && high == 0; }
 };
 using Moves = std::vector<Move>;
 
 /// A call of one of the functions below, for checks and their errors.
-struct Call {
+struct CallChecks {
   std::string_view what;
   const Value& x;
   SourceLine line;
@@ -59,7 +59,8 @@ struct Call {
   }
   /// `given`, or `count` times `fallback` if it is empty. Rejects numbers below `fallback`, and numbers so large that
   /// sums of products overflow.
-  [[nodiscard]] Ints each(std::string_view name, Ints given, std::size_t count, std::int64_t fallback) const {
+  [[nodiscard]] Ints checked_numbers(std::string_view name, Ints given, std::size_t count,
+                                     std::int64_t fallback) const {
     if (given.empty()) given.assign(count, fallback);
     if (given.size() != count || *std::min_element(given.begin(), given.end()) < fallback)
       fail(std::string(name) + " must be " + std::to_string(count) + " numbers of at least " +
@@ -82,10 +83,10 @@ struct Call {
     const std::size_t dims = sizes.size();
     Ints padding = sliding.padding;
     if (padding.size() == dims) padding.insert(padding.end(), sliding.padding.begin(), sliding.padding.end());
-    padding = each("padding", std::move(padding), 2 * dims, 0);
-    const Ints strides = each("strides", sliding.strides, dims, 1);
-    const Ints dilations = each("dilations", sliding.dilations, dims, 1);
-    const Ints taps = each("the window", window, dims, 1);
+    padding = checked_numbers("padding", std::move(padding), 2 * dims, 0);
+    const Ints strides = checked_numbers("strides", sliding.strides, dims, 1);
+    const Ints dilations = checked_numbers("dilations", sliding.dilations, dims, 1);
+    const Ints taps = checked_numbers("the window", window, dims, 1);
     Moves moves;
     for (std::size_t d = 0; d < dims; ++d) check_number("a dim", sizes[d]);
     for (std::size_t d = 0; d < dims; ++d)
@@ -107,14 +108,14 @@ Sliding sliding_of(const Move& rows, const Move& columns) {
           {rows.dilation, columns.dilation}};
 }
 
-Ints image_sizes(const Call& call) {
+Ints image_sizes(const CallChecks& call) {
   Ints sizes;
   for (int d = 2; d < call.x.rank(); ++d) sizes.push_back(call.size(call.x, d));
   return sizes;
 }
 
 /// The moves over images whose sizes may be unknown; an unknown size is -1.
-Moves open_moves(const Call& call, const Ints& window, const Sliding& sliding) {
+Moves open_moves(const CallChecks& call, const Ints& window, const Sliding& sliding) {
   Ints sizes;
   for (int d = 2; d < call.x.rank(); ++d) sizes.push_back(call.x.shape()[d].size());
   return call.moves(sizes, window, sliding);
@@ -127,7 +128,7 @@ Value over_planes(const Value& x, const Moves& moves, const F& f) {
   return squeeze(f(expand_dims(x, {2}), Move(), moves[0]), {2});
 }
 
-Ints window_of(const Call& call, const Value& w) {
+Ints window_of(const CallChecks& call, const Value& w) {
   if (w.rank() != call.x.rank()) call.fail("the filter " + w.shape().str() + " must have as many dims");
   Ints window;
   for (int d = 2; d < w.rank(); ++d) window.push_back(call.size(w, d));
@@ -163,7 +164,7 @@ Value as_volumes(const Value& y, std::int64_t depth) {
 
 /// A convolution over three dims, computed as a convolution over two dims: the taps of the first dim become channels of
 /// the image and of the filter.
-Value conv3d(const Call& call, const Value& x, const Value& w, const Moves& moves, std::int64_t groups) {
+Value conv3d(const CallChecks& call, const Value& x, const Value& w, const Moves& moves, std::int64_t groups) {
   static_cast<void>(image_sizes(call));
   call.check_fit(moves);
   call.check_taps(moves);
@@ -180,7 +181,7 @@ Value conv3d(const Call& call, const Value& x, const Value& w, const Moves& move
 }
 
 /// Puts the elements of dim 2 `stride` apart, with zeros between them.
-Value spread(const Value& x, std::int64_t stride) {
+Value insert_zeros(const Value& x, std::int64_t stride) {
   if (stride == 1) return x;
   const std::int64_t size = x.shape()[2].size();
   const Value apart = padded(expand_dims(x, {3}), 3, 0, stride - 1);
@@ -191,7 +192,8 @@ Value spread(const Value& x, std::int64_t stride) {
 
 /// The transposed convolution over three dims. Each tap of the first dim has its own output channels, which are moved
 /// to their positions and added.
-Value conv3d_transpose(const Call& call, const Value& x, const Value& w, const Moves& moves, std::int64_t groups) {
+Value conv3d_transpose(const CallChecks& call, const Value& x, const Value& w, const Moves& moves,
+                       std::int64_t groups) {
   call.check_taps(moves);
   const Move& depth = moves[0];
   const std::int64_t given = image_sizes(call)[0], out = call.size(w, 1) * groups;
@@ -204,7 +206,7 @@ Value conv3d_transpose(const Call& call, const Value& x, const Value& w, const M
   const Value taps = reshape(as_volumes(planes, given), {-1, out, depth.window, given, image[0], image[1]});
   Value sum;
   for (std::int64_t t = 0; t < depth.window; ++t) {
-    const Value part = spread(squeeze(slice(taps, 2, t, t + 1), {2}), depth.stride);
+    const Value part = insert_zeros(squeeze(slice(taps, 2, t, t + 1), {2}), depth.stride);
     const Value placed = padded(part, 2, t * depth.dilation, (depth.window - 1 - t) * depth.dilation);
     sum = sum.defined() ? sum + placed : placed;
   }
@@ -214,7 +216,7 @@ Value conv3d_transpose(const Call& call, const Value& x, const Value& w, const M
 // ---- Pooling ----
 
 /// The move with Pooling::ceil: the padding at the end extends to the end of the last window.
-Move rounded_up(Move move) {
+Move with_ceil_padding(Move move) {
   const std::int64_t room = move.low + move.size + move.high - move.covered();
   std::int64_t last = (room + move.stride - 1) / move.stride;
   if (last * move.stride >= move.low + move.size) --last;
@@ -228,18 +230,18 @@ bool is_dilated(const Moves& moves) {
 
 /// Whether max_pool2d and avg_pool2d can do this pooling directly. They do not need known sizes, and have their own
 /// checks.
-bool is_plain(const Call& call, const Moves& moves, const Pooling& pooling) {
+bool is_plain(const CallChecks& call, const Moves& moves, const Pooling& pooling) {
   return moves.size() < 3 && !pooling.ceil && !is_dilated(moves) && is_float(call.x.dtype());
 }
 
-Moves pooling_moves(const Call& call, const Pooling& pooling) {
+Moves pooling_moves(const CallChecks& call, const Pooling& pooling) {
   static_cast<void>(call.image_dims());
   Moves moves = open_moves(call, pooling.size, pooling.sliding);
   if (is_plain(call, moves, pooling)) return moves;
   static_cast<void>(image_sizes(call));
   call.check_fit(moves);
   if (is_dilated(moves) || !is_float(call.x.dtype())) call.check_taps(moves);
-  if (pooling.ceil) std::transform(moves.begin(), moves.end(), moves.begin(), rounded_up);
+  if (pooling.ceil) std::transform(moves.begin(), moves.end(), moves.begin(), with_ceil_padding);
   return moves;
 }
 
@@ -280,7 +282,7 @@ template <class Join>
 Value pool_by_taps(Value x, const Moves& moves, double padding, const Join& join) {
   for (int d = static_cast<int>(moves.size()) - 1; d >= 0; --d) {
     const Move& move = moves[static_cast<std::size_t>(d)];
-    if (move.still()) continue;
+    if (move.is_identity()) continue;
     const Value all = padded(x, d + 2, move.low, move.high, padding);
     x = under_tap(all, d + 2, move, 0);
     for (std::int64_t t = 1; t < move.window; ++t) {
@@ -309,7 +311,7 @@ Tensor numbered(const Ints& sizes, bool columns_first) {
 }
 
 /// The number of the first element of each image in x [n,c,…]. The shape is [n,c,1,…].
-Tensor beginnings(const Call& call, std::int64_t area) {
+Tensor first_element_numbers(const CallChecks& call, std::int64_t area) {
   Ints shape(static_cast<std::size_t>(call.x.rank()), 1);
   shape[0] = call.size(call.x, 0);
   shape[1] = call.size(call.x, 1);
@@ -320,7 +322,7 @@ Tensor beginnings(const Call& call, std::int64_t area) {
 }
 
 /// The number of elements of each window that are in the image. The shape is [p1,…].
-Tensor counts(const Call& call, const Moves& moves, DType dtype) {
+Tensor counts(const CallChecks& call, const Moves& moves, DType dtype) {
   Ints all_positions;
   for (const Move& move : moves) all_positions.push_back(move.positions());
   call.check_number("an image", product(all_positions));
@@ -365,20 +367,20 @@ Value with_padding(const Value& x, Moves& moves, const Ints& most) {
   return pad(x, low, high);
 }
 
-Value mean_of_windows(const Call& call, const Value& x, const Moves& moves) {
+Value mean_of_windows(const CallChecks& call, const Value& x, const Moves& moves) {
   if (!is_dilated(moves)) return pool_by_planes(x, moves, avg_pool2d);
   const Value sums = pool_by_taps(x, moves, 0, [](const Value& a, const Value& b) { return a + b; });
   return sums / x.graph().constant(counts(call, moves, x.dtype()));
 }
 
-void check_float(const Call& call) {
+void check_float(const CallChecks& call) {
   if (!is_float(call.x.dtype())) call.fail("takes floating-point numbers, not " + std::string(name_of(call.x.dtype())));
 }
 
 /// Checks quantized numbers and their zero point. It has at most `rank` dims: with 1, there is a zero point for each
 /// index of dim 0.
-void check_bytes(const Call& call, const Value& v, const Value& zero, int rank) {
-  if (!kBytes.has(v.dtype()))
+void check_bytes(const CallChecks& call, const Value& v, const Value& zero, int rank) {
+  if (!kQuantized.has(v.dtype()))
     call.fail("takes int8 and uint8, not " + v.name() + " of " + std::string(name_of(v.dtype())));
   if (!zero.defined()) return;
   if (zero.dtype() != v.dtype() || zero.rank() > rank || (zero.rank() == 1 && !same_dim(zero.shape()[0], v.shape()[0])))
@@ -390,8 +392,8 @@ void check_bytes(const Call& call, const Value& v, const Value& zero, int rank) 
 }  // namespace
 
 Value conv(const Value& x, const Value& w, const Sliding& sliding, std::int64_t groups, source_location at) {
-  const Scope here = derived(graph_of({{x, w}}, at), at);
-  const Call call{"conv", x, at};
+  const Scope here = caller_scope(graph_of({{x, w}}, at), at);
+  const CallChecks call{"conv", x, at};
   const int dims = call.image_dims();
   const Moves moves = open_moves(call, window_of(call, w), sliding);
   if (dims == 3) return conv3d(call, x, w, moves, groups);
@@ -402,8 +404,8 @@ Value conv(const Value& x, const Value& w, const Sliding& sliding, std::int64_t 
 
 Value conv_integer(const Value& x, const Value& w, const Value& x_zero, const Value& w_zero, const Sliding& sliding,
                    std::int64_t groups, source_location at) {
-  const Scope here = derived(graph_of({{x, w}}, at), at);
-  const Call call{"conv_integer", x, at};
+  const Scope here = caller_scope(graph_of({{x, w}}, at), at);
+  const CallChecks call{"conv_integer", x, at};
   const int dims = call.image_dims();
   const Moves moves = open_moves(call, window_of(call, w), sliding);
   if (dims < 3)
@@ -427,10 +429,10 @@ Value conv_integer(const Value& x, const Value& w, const Value& x_zero, const Va
 
 Value conv_transpose(const Value& x, const Value& w, const Sliding& sliding, std::int64_t groups, Ints extra,
                      source_location at) {
-  const Scope here = derived(graph_of({{x, w}}, at), at);
-  const Call call{"conv_transpose", x, at};
+  const Scope here = caller_scope(graph_of({{x, w}}, at), at);
+  const CallChecks call{"conv_transpose", x, at};
   const int dims = call.image_dims();
-  extra = call.each("extra", std::move(extra), static_cast<std::size_t>(dims), 0);
+  extra = call.checked_numbers("extra", std::move(extra), static_cast<std::size_t>(dims), 0);
   Moves moves = open_moves(call, window_of(call, w), sliding);
   Ints low(static_cast<std::size_t>(dims) + 2), behind = low;
   for (std::size_t d = 0; d < moves.size(); ++d) {
@@ -441,7 +443,7 @@ Value conv_transpose(const Value& x, const Value& w, const Sliding& sliding, std
     return conv2d_transpose(planes, dims == 1 ? expand_dims(w, {2}) : w, sliding_of(rows, columns), groups);
   };
   const auto of_volumes = [&](const Values& v) {
-    return conv3d_transpose(Call{"conv_transpose", v[0], at}, v[0], v[1], moves, groups);
+    return conv3d_transpose(CallChecks{"conv_transpose", v[0], at}, v[0], v[1], moves, groups);
   };
   const Value y = dims == 3 ? in_float32({x, w}, at, of_volumes) : over_planes(x, moves, transposed);
   return behind == low ? y : pad(y, low, behind);
@@ -449,8 +451,8 @@ Value conv_transpose(const Value& x, const Value& w, const Sliding& sliding, std
 
 Value col2im(const Value& x, const Ints& image, const Ints& window, const Sliding& sliding, source_location at) {
   Graph& graph = graph_of({{x}}, at);
-  const Scope here = derived(graph, at);
-  const Call call{"col2im", x, at};
+  const Scope here = caller_scope(graph, at);
+  const CallChecks call{"col2im", x, at};
   if (x.rank() != 3) call.fail("must have 3 dims");
   const Moves moves = call.moves(image, window, sliding);
   call.check_fit(moves);
@@ -476,16 +478,16 @@ Value col2im(const Value& x, const Ints& image, const Ints& window, const Slidin
 }
 
 Value max_pool(const Value& x, const Pooling& pooling, source_location at) {
-  const Scope here = derived(graph_of({{x}}, at), at);
-  const Moves moves = pooling_moves(Call{"max_pool", x, at}, pooling);
+  const Scope here = caller_scope(graph_of({{x}}, at), at);
+  const Moves moves = pooling_moves(CallChecks{"max_pool", x, at}, pooling);
   if (is_float(x.dtype()) && !is_dilated(moves)) return pool_by_planes(x, moves, max_pool2d);
   return pool_by_taps(x, moves, lowest(x.dtype()), [](const Value& a, const Value& b) { return maximum(a, b); });
 }
 
 Largest max_pool_indices(const Value& x, const Pooling& pooling, bool columns_first, source_location at) {
   Graph& graph = graph_of({{x}}, at);
-  const Scope here = derived(graph, at);
-  const Call call{"max_pool_indices", x, at};
+  const Scope here = caller_scope(graph, at);
+  const CallChecks call{"max_pool_indices", x, at};
   const Moves moves = pooling_moves(call, pooling);
   call.check_taps(moves);
   const Ints sizes = image_sizes(call);
@@ -493,7 +495,7 @@ Largest max_pool_indices(const Value& x, const Pooling& pooling, bool columns_fi
   Largest best{x, graph.constant(numbered(sizes, columns_first))};
   for (int d = static_cast<int>(moves.size()) - 1; d >= 0; --d) {
     const Move& move = moves[static_cast<std::size_t>(d)];
-    if (move.still()) continue;
+    if (move.is_identity()) continue;
     const Value all = padded(best.y, d + 2, move.low, move.high, lowest(x.dtype()));
     const Value places = padded(best.indices, d + 2, move.low, move.high);
     best = {under_tap(all, d + 2, move, 0), under_tap(places, d + 2, move, 0)};
@@ -504,13 +506,13 @@ Largest max_pool_indices(const Value& x, const Pooling& pooling, bool columns_fi
       best.y = maximum(best.y, next);
     }
   }
-  best.indices = best.indices + graph.constant(beginnings(call, product(sizes)));
+  best.indices = best.indices + graph.constant(first_element_numbers(call, product(sizes)));
   return best;
 }
 
 Value max_unpool(const Value& x, const Value& indices, const Ints& image, source_location at) {
-  const Scope here = derived(graph_of({{x, indices}}, at), at);
-  const Call call{"max_unpool", x, at};
+  const Scope here = caller_scope(graph_of({{x, indices}}, at), at);
+  const CallChecks call{"max_unpool", x, at};
   if (static_cast<int>(image.size()) != call.image_dims()) call.fail("an image of other dims");
   Ints sizes{call.size(x, 0), call.size(x, 1)};
   sizes.insert(sizes.end(), image.begin(), image.end());
@@ -521,10 +523,10 @@ Value max_unpool(const Value& x, const Value& indices, const Ints& image, source
 }
 
 Value avg_pool(const Value& x, const Pooling& pooling, source_location at) {
-  const Scope here = derived(graph_of({{x}}, at), at);
-  check_float(Call{"avg_pool", x, at});
+  const Scope here = caller_scope(graph_of({{x}}, at), at);
+  check_float(CallChecks{"avg_pool", x, at});
   return in_float32({x}, at, [&](const Values& v) {
-    const Call call{"avg_pool", v[0], at};
+    const CallChecks call{"avg_pool", v[0], at};
     Moves moves = pooling_moves(call, pooling);
     if (!pooling.count_padding) return mean_of_windows(call, v[0], moves);
     Ints given;
@@ -535,10 +537,10 @@ Value avg_pool(const Value& x, const Pooling& pooling, source_location at) {
 }
 
 Value lp_pool(const Value& x, const Pooling& pooling, double p, source_location at) {
-  const Scope here = derived(graph_of({{x}}, at), at);
-  check_float(Call{"lp_pool", x, at});
+  const Scope here = caller_scope(graph_of({{x}}, at), at);
+  check_float(CallChecks{"lp_pool", x, at});
   return in_float32({x}, at, [&](const Values& v) {
-    const Call call{"lp_pool", v[0], at};
+    const CallChecks call{"lp_pool", v[0], at};
     Moves moves = pooling_moves(call, pooling);
     const Value sized = p == 2 ? square(v[0]) : abs(v[0]);
     const Value powers = p == 1 || p == 2 ? sized : pow(sized, p);

@@ -12,7 +12,7 @@ namespace {
 /// f(x), computed in float32 if x has 16 bits.
 template <class F>
 Value activated(const Value& x, const SourceLine& line, const F& f) {
-  const Scope here = derived(graph_of({{x}}, line), line);
+  const Scope here = caller_scope(graph_of({{x}}, line), line);
   return in_float32({x}, line, [&](const Values& v) { return f(v[0]); });
 }
 
@@ -110,7 +110,7 @@ Value leaky_relu(const Value& x, double slope, source_location at) {
 }
 
 Value prelu(const Value& x, const Value& slope, source_location at) {
-  const Scope here = derived(graph_of({{x, slope}}, at), at);
+  const Scope here = caller_scope(graph_of({{x, slope}}, at), at);
   return make_binary(kLeakyRelu, x, slope);
 }
 

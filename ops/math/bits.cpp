@@ -40,7 +40,7 @@ Value shift_right(const Operand& a, const Operand& b) {
 
 Value bit_not(const Value& x, source_location at) {
   Graph& graph = graph_of({{x}}, at);
-  const Scope here = derived(graph, at);
+  const Scope here = caller_scope(graph, at);
   // 0 - 1 has all bits set in every integer dtype.
   const Value zero = number_constant(graph, 0, x.dtype(), at);
   return bit_xor(x, zero - 1);

@@ -152,7 +152,7 @@ Value sum_as(const Value& x, const Value& like, source_location at) {
   if (surely_equal(x.shape(), like.shape())) return x;
   const auto axes = summed_axes(x.shape(), like.shape());
   if (!axes || axes->empty()) return make_one(kSumLike, {x, like}, at);
-  const Scope here = derived(graph_of({{x, like}}, at), at);
+  const Scope here = caller_scope(graph_of({{x, like}}, at), at);
   const Value total = sum(x, *axes);
   const int added = x.rank() - like.rank();
   Ints kept;

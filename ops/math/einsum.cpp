@@ -22,7 +22,7 @@ bool has(const std::string& labels, char label) {
 
 /// The labels for which keep(label) is true.
 template <class Keep>
-std::string those(const std::string& labels, const Keep& keep) {
+std::string filter_labels(const std::string& labels, const Keep& keep) {
   std::string result;
   for (char label : labels)
     if (keep(label)) result += label;
@@ -65,12 +65,12 @@ Terms split_terms(std::string_view notation) {
     terms.output = text.substr(arrow + 2);
     return terms;
   }
-  std::string once;
-  for (const std::string& term : terms.inputs) once += those(term, [](char c) { return c != '.'; });
-  std::sort(once.begin(), once.end());
+  std::string all_letters;
+  for (const std::string& term : terms.inputs) all_letters += filter_labels(term, [](char c) { return c != '.'; });
+  std::sort(all_letters.begin(), all_letters.end());
   terms.output = text.find("...") == std::string::npos ? "" : "...";
-  for (char c : once)
-    if (std::count(once.begin(), once.end(), c) == 1) terms.output += c;
+  for (char c : all_letters)
+    if (std::count(all_letters.begin(), all_letters.end(), c) == 1) terms.output += c;
   return terms;
 }
 
@@ -103,11 +103,11 @@ Labelled summed(const Labelled& x, const std::string& gone) {
   if (gone.empty()) return x;
   Ints axes;
   for (char label : gone) axes.push_back(x.axis(label));
-  return {sum(x.value, axes), those(x.labels, [&](char c) { return !has(gone, c); })};
+  return {sum(x.value, axes), filter_labels(x.labels, [&](char c) { return !has(gone, c); })};
 }
 
 /// Takes the diagonal of two dims with the same label: every (n+1)-th of the n*n elements.
-Labelled diagonals(Labelled x, const SourceLine& line) {
+Labelled extract_diagonals(Labelled x, const SourceLine& line) {
   for (std::size_t i = 0; i < x.labels.size(); ++i) {
     const char label = x.labels[i];
     const std::size_t second = x.labels.find(label, i + 1);
@@ -135,8 +135,8 @@ Labelled diagonals(Labelled x, const SourceLine& line) {
 }
 
 /// x with its dims in the order of `order`, and a dim of size 1 for each label that x lacks.
-Value spread(const Labelled& x, const std::string& order) {
-  const Labelled own = permuted(x, those(order, [&](char c) { return has(x.labels, c); }));
+Value expand_to(const Labelled& x, const std::string& order) {
+  const Labelled own = permuted(x, filter_labels(order, [&](char c) { return has(x.labels, c); }));
   Ints added;
   for (std::size_t d = 0; d < order.size(); ++d)
     if (!has(x.labels, order[d])) added.push_back(static_cast<std::int64_t>(d));
@@ -145,7 +145,7 @@ Value spread(const Labelled& x, const std::string& order) {
 
 /// x reshaped so that its consecutive dims `labels` become one dim with the first label. Undefined if too few sizes are
 /// known for the reshape.
-Labelled joined(const Labelled& x, const std::string& labels) {
+Labelled merge_dims(const Labelled& x, const std::string& labels) {
   if (labels.size() < 2) return x;
   const auto first = static_cast<std::size_t>(x.axis(labels[0]));
   Ints sizes;
@@ -168,17 +168,17 @@ Labelled joined(const Labelled& x, const std::string& labels) {
 
 /// The product of two values, summed over the labels `inner`, which both values have. It is computed by matmul: the
 /// last label that only a has becomes the rows, the last label that only b has becomes the columns, and all others
-/// except `inner` are leading dims. If `inner` cannot become one dim (see joined()), it is computed by an elementwise
-/// product and a sum.
-Labelled matrices(const Labelled& a, const Labelled& b, const std::string& batch, const std::string& inner) {
-  std::string rows = those(a.labels, [&](char c) { return !has(b.labels, c); });
-  std::string columns = those(b.labels, [&](char c) { return !has(a.labels, c); });
-  const Labelled left = joined(permuted(a, batch + rows + inner), inner);
-  const Labelled right = joined(permuted(b, batch + inner + columns), inner);
+/// except `inner` are leading dims. If `inner` cannot become one dim (see merge_dims()), it is computed by an
+/// elementwise product and a sum.
+Labelled multiply_matrices(const Labelled& a, const Labelled& b, const std::string& batch, const std::string& inner) {
+  std::string rows = filter_labels(a.labels, [&](char c) { return !has(b.labels, c); });
+  std::string columns = filter_labels(b.labels, [&](char c) { return !has(a.labels, c); });
+  const Labelled left = merge_dims(permuted(a, batch + rows + inner), inner);
+  const Labelled right = merge_dims(permuted(b, batch + inner + columns), inner);
   if (!left.value.defined() || !right.value.defined()) {
     const std::string all = batch + rows + columns + inner;
-    const Value x = spread(a, all);
-    return summed({x * spread(b, all), all}, inner);
+    const Value x = expand_to(a, all);
+    return summed({x * expand_to(b, all), all}, inner);
   }
   const std::string row = rows.empty() ? "" : rows.substr(rows.size() - 1);
   const std::string column = columns.empty() ? "" : columns.substr(columns.size() - 1);
@@ -187,8 +187,8 @@ Labelled matrices(const Labelled& a, const Labelled& b, const std::string& batch
   const std::string leading = batch + rows + columns;
   // If there are no rows (or columns), "(" (or ")") is the label of a dim of size 1.
   const std::string one_row = row.empty() ? "(" : row, one_column = column.empty() ? ")" : column;
-  const Value x = spread(left, leading + one_row + inner.substr(0, 1));
-  const Value y = spread(right, leading + inner.substr(0, 1) + one_column);
+  const Value x = expand_to(left, leading + one_row + inner.substr(0, 1));
+  const Value y = expand_to(right, leading + inner.substr(0, 1) + one_column);
   Value product = matmul(x, y);
   Ints ones;
   if (row.empty()) ones.push_back(-2);
@@ -198,21 +198,21 @@ Labelled matrices(const Labelled& a, const Labelled& b, const std::string& batch
 
 /// The product of two values, summed over the labels that are not `needed` by the result or a later value.
 Labelled contract(Labelled a, Labelled b, const std::string& needed) {
-  a = summed(a, those(a.labels, [&](char c) { return !has(b.labels, c) && !has(needed, c); }));
-  b = summed(b, those(b.labels, [&](char c) { return !has(a.labels, c) && !has(needed, c); }));
-  const std::string batch = those(a.labels, [&](char c) { return has(b.labels, c) && has(needed, c); });
-  const std::string inner = those(a.labels, [&](char c) { return has(b.labels, c) && !has(needed, c); });
-  if (!inner.empty()) return matrices(a, b, batch, inner);
-  const std::string all = a.labels + those(b.labels, [&](char c) { return !has(a.labels, c); });
-  const Value x = spread(a, all);
-  return {x * spread(b, all), all};
+  a = summed(a, filter_labels(a.labels, [&](char c) { return !has(b.labels, c) && !has(needed, c); }));
+  b = summed(b, filter_labels(b.labels, [&](char c) { return !has(a.labels, c) && !has(needed, c); }));
+  const std::string batch = filter_labels(a.labels, [&](char c) { return has(b.labels, c) && has(needed, c); });
+  const std::string inner = filter_labels(a.labels, [&](char c) { return has(b.labels, c) && !has(needed, c); });
+  if (!inner.empty()) return multiply_matrices(a, b, batch, inner);
+  const std::string all = a.labels + filter_labels(b.labels, [&](char c) { return !has(a.labels, c); });
+  const Value x = expand_to(a, all);
+  return {x * expand_to(b, all), all};
 }
 
 /// Whether several ops that round make the result: more than one product, or sums before the product.
 bool rounds_often(const std::vector<Labelled>& inputs, const std::string& output) {
   if (inputs.size() != 2) return inputs.size() > 2;
   const auto sums = [&](const Labelled& x, const Labelled& other) {
-    return !those(x.labels, [&](char c) { return !has(other.labels, c) && !has(output, c); }).empty();
+    return !filter_labels(x.labels, [&](char c) { return !has(other.labels, c) && !has(output, c); }).empty();
   };
   return sums(inputs[0], inputs[1]) || sums(inputs[1], inputs[0]);
 }
@@ -221,8 +221,8 @@ void check_output(const std::string& output, const std::vector<Labelled>& inputs
   for (char c : output) {
     if (std::count(output.begin(), output.end(), c) > 1)
       fail("'" + std::string(1, c) + "' comes twice in the result", line);
-    const auto knows = [c](const Labelled& x) { return has(x.labels, c); };
-    if (std::none_of(inputs.begin(), inputs.end(), knows))
+    const auto has_label = [c](const Labelled& x) { return has(x.labels, c); };
+    if (std::none_of(inputs.begin(), inputs.end(), has_label))
       fail("'" + std::string(1, c) + "' of the result comes in no value", line);
   }
 }
@@ -230,7 +230,7 @@ void check_output(const std::string& output, const std::vector<Labelled>& inputs
 }  // namespace
 
 Value einsum(std::string_view notation, std::span<const Value> values, source_location at) {
-  const Scope here = derived(graph_of(values, at), at);
+  const Scope here = caller_scope(graph_of(values, at), at);
   const Terms terms = split_terms(notation);
   if (terms.inputs.size() != values.size())
     fail("\"" + std::string(notation) + "\" is of " + std::to_string(terms.inputs.size()) + " values, not " +
@@ -244,7 +244,7 @@ Value einsum(std::string_view notation, std::span<const Value> values, source_lo
     if (dims < 0 || dims > 10 || (dims > 0 && term.find("...") == std::string::npos))
       fail("\"" + term + "\" does not fit " + values[i].name() + " " + values[i].shape().str(), at);
     if (term.find("...") != std::string::npos) most = std::max(most, dims);
-    inputs.push_back(diagonals({values[i], labels_of(term, dims, at)}, at));
+    inputs.push_back(extract_diagonals({values[i], labels_of(term, dims, at)}, at));
   }
   if (most > 0 && terms.output.find("...") == std::string::npos) fail("the result lacks \"...\"", at);
   const std::string output = labels_of(terms.output, most, at);
@@ -259,7 +259,7 @@ Value einsum(std::string_view notation, std::span<const Value> values, source_lo
     for (std::size_t later = i + 1; later < inputs.size(); ++later) needed += inputs[later].labels;
     result = contract(result, inputs[i], needed);
   }
-  result = summed(result, those(result.labels, [&](char c) { return !has(output, c); }));
+  result = summed(result, filter_labels(result.labels, [&](char c) { return !has(output, c); }));
   return cast(permuted(result, output).value, dtype);
 }
 

@@ -79,8 +79,8 @@ std::string matmul_integer_index(const OpFacts& facts) {
 
 constexpr OpDef kMatMulInteger{.name = "MatMulInteger",
                                .types = "T,U,T,U->int32",
-                               .T = kBytes,
-                               .U = kBytes,
+                               .T = kQuantized,
+                               .U = kQuantized,
                                .index_of = matmul_integer_index,
                                .reduce = Reduce::sum,
                                .flops = 2,
@@ -151,7 +151,7 @@ Value cofactors(const Value& x) {
 Value matmul(const Value& a, const Value& b, bool transpose_a, bool transpose_b, source_location at) {
   Graph& graph = graph_of({{a, b}}, at);
   if (const bool row = a.rank() == 1, column = b.rank() == 1; row || column) {
-    const Scope here = derived(graph, at);
+    const Scope here = caller_scope(graph, at);
     const Value left = row ? expand_dims(a, {0}) : a;
     const Value right = column ? expand_dims(b, {1}) : b;
     const Value product = matmul(left, right, transpose_a && !row, transpose_b && !column, at);
@@ -169,7 +169,7 @@ Value matmul_over_rows(const Value& a, const Value& b, source_location at) {
 }
 
 Value matmul_integer(const Value& a, const Value& b, const Value& a_zero, const Value& b_zero, source_location at) {
-  const Scope here = derived(graph_of({{a, b}}, at), at);
+  const Scope here = caller_scope(graph_of({{a, b}}, at), at);
   const Value a_point = zero_point(a, a_zero, at);
   const Value b_point = zero_point(b, b_zero, at);
   return make_one(kMatMulInteger, {a, b, a_point, b_point}, at);

@@ -230,12 +230,12 @@ Value fmod(const Operand& a, const Operand& b) {
   return make_binary(kFmod, a, b);
 }
 Value clip(const Value& x, const Operand& low, const Operand& high) {
-  const Scope here = derived(graph_of({{x}}, low.line()), low.line());
+  const Scope here = caller_scope(graph_of({{x}}, low.line()), low.line());
   return minimum(maximum(x, low), high);
 }
 
 Value reciprocal(const Value& x, source_location at) {
-  const Scope here = derived(graph_of({{x}}, at), at);
+  const Scope here = caller_scope(graph_of({{x}}, at), at);
   return 1 / x;
 }
 Value floor(const Value& x, source_location at) {

@@ -27,7 +27,7 @@ void check_zero(std::string_view what, const Value& zero, DType dtype, const Sou
 }  // namespace
 
 Value quantize(const Value& x, const Value& scale, const Value& zero, DType dtype, source_location at) {
-  const Scope here = derived(graph_of({{x, scale}}, at), at);
+  const Scope here = caller_scope(graph_of({{x, scale}}, at), at);
   if (!is_integer(dtype))
     throw Error(Code::plan, "quantize: " + std::string(name_of(dtype)) + " is not a dtype of integers").at(at);
   check_float("quantize", x, at);
@@ -42,7 +42,7 @@ Value quantize(const Value& x, const Value& scale, const Value& zero, DType dtyp
 }
 
 Value dequantize(const Value& q, const Value& scale, const Value& zero, source_location at) {
-  const Scope here = derived(graph_of({{q, scale}}, at), at);
+  const Scope here = caller_scope(graph_of({{q, scale}}, at), at);
   if (!is_integer(q.dtype()))
     throw Error(Code::plan, "dequantize: " + q.name() + " must have integers, not " + std::string(name_of(q.dtype())))
         .at(at);
@@ -56,7 +56,7 @@ Value dequantize(const Value& q, const Value& scale, const Value& zero, source_l
 }
 
 Quantized dynamic_quantize(const Value& x, source_location at) {
-  const Scope here = derived(graph_of({{x}}, at), at);
+  const Scope here = caller_scope(graph_of({{x}}, at), at);
   check_float("dynamic_quantize", x, at);
   const Value high = maximum(max(x), 0);
   const Value low = minimum(min(x), 0);

@@ -116,7 +116,7 @@ Value index_of_best(const OpDef& def, const Value& x, std::int64_t axis, bool la
 }
 
 Value reduce(const OpDef& def, const Value& x, Ints given, bool keep_dims, const SourceLine& line) {
-  const Scope here = derived(graph_of({{x}}, line), line);
+  const Scope here = caller_scope(graph_of({{x}}, line), line);
   const Ints axes = checked_axes(def.name, x, std::move(given), line);
   const Value result = make_one(def, {x}, line, {{"axes", axes}});
   return keep_dims && !axes.empty() ? expand_dims(result, axes) : result;
@@ -137,7 +137,7 @@ Value min(const Value& x, Ints axes, bool keep_dims, source_location at) {
 }
 
 Value mean(const Value& x, Ints axes, bool keep_dims, source_location at) {
-  const Scope here = derived(graph_of({{x}}, at), at);
+  const Scope here = caller_scope(graph_of({{x}}, at), at);
   if (!is_float(x.dtype()))
     throw Error(Code::plan, "mean: of " + x.name() + ", which is " + std::string(name_of(x.dtype())))
         .at(at)
@@ -153,7 +153,7 @@ Value prod(const Value& x, Ints axes, bool keep_dims, source_location at) {
 }
 
 Value log_sum_exp(const Value& x, Ints axes, bool keep_dims, source_location at) {
-  const Scope here = derived(graph_of({{x}}, at), at);
+  const Scope here = caller_scope(graph_of({{x}}, at), at);
   axes = checked_axes("log_sum_exp", x, std::move(axes), at);
   return in_float32({x}, at, [&](const Values& v) {
     const Value largest = stop_gradient(max(v[0], axes, true));

@@ -48,7 +48,7 @@ Heads heads_of(const std::string& what, const Value& q, const Value& k, const Va
 }
 
 /// A constant 0, 1, … of these sizes, of which all but one are 1.
-Value counted(Graph& graph, Ints sizes) {
+Value iota(Graph& graph, Ints sizes) {
   Tensor tensor(DType::int64, std::move(sizes));
   const auto numbers = tensor.mutable_data<std::int64_t>();
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::int64_t>(i);
@@ -56,20 +56,20 @@ Value counted(Graph& graph, Ints sizes) {
 }
 
 /// Converts a bool mask to numbers that are added to scores: 0 if the query sees the key, else minus infinity.
-Value seen(const Value& is_seen, DType dtype) {
+Value mask_bias(const Value& is_seen, DType dtype) {
   Graph& graph = is_seen.graph();
   const Value zero = number_constant(graph, 0, dtype, SourceLine());
   return select(is_seen, zero, kNever);
 }
 
 /// The sum of two values that may be undefined.
-Value added(const Value& a, const Value& b) {
+Value sum_of_defined(const Value& a, const Value& b) {
   if (!a.defined()) return b;
   return b.defined() ? a + b : a;
 }
 
 /// The mask, extended to `keys` columns: queries do not see the keys beyond its last column.
-Value widened(const Value& mask, std::int64_t keys) {
+Value extended_mask(const Value& mask, std::int64_t keys) {
   if (mask.rank() == 0) return mask;
   const Dim& columns = mask.shape()[mask.rank() - 1];
   if (!columns.known() || columns.size() <= 1 || columns.size() >= keys) return mask;
@@ -94,20 +94,20 @@ Value bias_of(const Value& q, const Heads& heads, const Attending& attending) {
   Value bias;
   if (attending.mask.defined()) {
     const bool is_bool = attending.mask.dtype() == DType::boolean;
-    bias = widened(is_bool ? seen(attending.mask, q.dtype()) : attending.mask, heads.keys);
+    bias = extended_mask(is_bool ? mask_bias(attending.mask, q.dtype()) : attending.mask, heads.keys);
   }
   const bool in_windows = attending.causal || attending.left >= 0 || attending.right >= 0;
   if (!in_windows && !attending.lengths.defined()) return bias;
-  const Value keys = counted(q.graph(), {1, heads.keys});
-  Value places = counted(q.graph(), {heads.queries, 1});
+  const Value keys = iota(q.graph(), {1, heads.keys});
+  Value places = iota(q.graph(), {heads.queries, 1});
   if (attending.lengths.defined()) {
     const Value lengths = expand_dims(cast(attending.lengths, DType::int64), {1, 2, 3});
-    bias = added(bias, seen(less(keys, lengths), q.dtype()));
+    bias = sum_of_defined(bias, mask_bias(less(keys, lengths), q.dtype()));
     places = places + (lengths - heads.queries);
   } else if (attending.offset != 0) {
     places = places + attending.offset;
   }
-  return in_windows ? added(bias, seen(in_window(keys, places, attending), q.dtype())) : bias;
+  return in_windows ? sum_of_defined(bias, mask_bias(in_window(keys, places, attending), q.dtype())) : bias;
 }
 
 /// The limit of steps, because ops are made for each step.
@@ -116,7 +116,7 @@ constexpr std::int64_t kMostSteps = 1 << 16;
 }  // namespace
 
 Attended attention(const Value& q, const Value& k, const Value& v, const Attending& attending, source_location at) {
-  const Scope here = derived(graph_of({{q, k, v}}, at), at);
+  const Scope here = caller_scope(graph_of({{q, k, v}}, at), at);
   const Heads heads = heads_of("attention", q, k, v, at);
   const double scale = attending.scale != 0 ? attending.scale : 1 / std::sqrt(static_cast<double>(heads.size));
   const std::int64_t rows = heads.shared() * heads.queries;
@@ -131,11 +131,11 @@ Attended attention(const Value& q, const Value& k, const Value& v, const Attendi
       reshape(matmul(queries, scaled_keys, false, true), {-1, heads.queries_heads, heads.queries, heads.keys});
   result.capped = attending.softcap > 0 ? tanh(result.scores / attending.softcap) * attending.softcap : result.scores;
   const Value bias = bias_of(q, heads, attending);
-  result.biased = added(result.capped, bias);
+  result.biased = sum_of_defined(result.capped, bias);
   result.probabilities = cast(softmax(cast(result.biased, attending.precision.value_or(q.dtype()))), q.dtype());
   if (bias.defined()) {
-    const Value blind = equal(bias.rank() == 0 ? bias : max(bias, {-1}, true), kNever);
-    result.probabilities = select(blind, 0, result.probabilities);
+    const Value is_fully_masked = equal(bias.rank() == 0 ? bias : max(bias, {-1}, true), kNever);
+    result.probabilities = select(is_fully_masked, 0, result.probabilities);
   }
   const Value shared = reshape(result.probabilities, {-1, heads.heads, rows, heads.keys});
   result.y = reshape(matmul(shared, v), {-1, heads.queries_heads, heads.queries, heads.value_size});
@@ -143,7 +143,7 @@ Attended attention(const Value& q, const Value& k, const Value& v, const Attendi
 }
 
 Value rotary_embedding(const Value& x, const Value& cos, const Value& sin, bool interleaved, source_location at) {
-  const Scope here = derived(graph_of({{x, cos, sin}}, at), at);
+  const Scope here = caller_scope(graph_of({{x, cos, sin}}, at), at);
   const auto last = [&](const Value& value) {
     if (value.rank() > 0 && value.shape()[value.rank() - 1].known()) return value.shape()[value.rank() - 1].size();
     throw Error(Code::plan, "rotary_embedding: the last dim of " + value.name() + " must be known").at(at);
@@ -174,7 +174,7 @@ Value rotary_embedding(const Value& x, const Value& cos, const Value& sin, bool 
 
 Remembered linear_attention(const Value& q, const Value& k, const Value& v, const Remembering& remembering,
                             source_location at) {
-  const Scope here = derived(graph_of({{q, k, v}}, at), at);
+  const Scope here = caller_scope(graph_of({{q, k, v}}, at), at);
   const Heads heads = heads_of("linear_attention", q, k, v, at);
   if (heads.queries != heads.keys || heads.keys < 1 || heads.keys > kMostSteps)
     throw Error(Code::plan, "linear_attention: {} queries and {} keys; they are as many, at most {}", heads.queries,
@@ -197,7 +197,7 @@ Remembered linear_attention(const Value& q, const Value& k, const Value& v, cons
       value = value * betas[t];
     }
     const Value written = matmul(keys[t], value, true);
-    state = added(state, written);
+    state = sum_of_defined(state, written);
     read.push_back(expand_dims(matmul(squeeze(queries[t], {3}), state), {3}));
   }
   const Value y = reshape(concat(read, 3), {-1, heads.queries_heads, heads.keys, heads.value_size});

@@ -153,13 +153,13 @@ Value in_blocks(const std::string& what, const Value& x, int rank, std::int64_t 
 }  // namespace
 
 LstmState lstm_cell(const Value& gates, const Value& c, source_location at) {
-  const Scope here = derived(graph_of({{gates, c}}, at), at);
+  const Scope here = caller_scope(graph_of({{gates, c}}, at), at);
   const Values both = make(kLstmCell, {{in_blocks("lstm_cell", gates, c.rank(), 4, at), c}}, {}, at);
   return {both[0], both[1]};
 }
 
 Value gru_cell(const Value& from_input, const Value& from_state, const Value& h, source_location at) {
-  const Scope here = derived(graph_of({{from_input, from_state, h}}, at), at);
+  const Scope here = caller_scope(graph_of({{from_input, from_state, h}}, at), at);
   const Value x = in_blocks("gru_cell", from_input, h.rank(), 3, at);
   const Value s = in_blocks("gru_cell", from_state, h.rank(), 3, at);
   return make_one(kGruCell, {x, s, h}, at);

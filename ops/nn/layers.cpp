@@ -31,12 +31,12 @@ void require_sizes(std::string_view layer, std::initializer_list<std::int64_t> s
 }
 
 /// A scope in which the ops that a layer makes for x get the line of the layer's caller.
-Scope call_of(const Value& x, const Value& variable, const SourceLine& line) {
-  return derived(graph_of({{x, variable}}, line), line);
+Scope layer_scope(const Value& x, const Value& variable, const SourceLine& line) {
+  return caller_scope(graph_of({{x, variable}}, line), line);
 }
 
 /// The variable, cast to the dtype of the layer's input.
-Value as(const Value& variable, const Value& x) {
+Value cast_like(const Value& variable, const Value& x) {
   return cast(variable, x.dtype());
 }
 
@@ -71,7 +71,7 @@ Initializer constant(double number) {
 
 Value Parameters::add(std::string_view layer, std::string_view name, const Initializer& initializer, Initial like,
                       source_location at) {
-  const Scope here = derived(*graph_, at);
+  const Scope here = caller_scope(*graph_, at);
   like.dtype = dtype_;
   const Value initial = initializer(*graph_, like);
   trained_.push_back(graph_->variable(std::string(layer) + "/" + std::string(name), initial, at));
@@ -80,7 +80,7 @@ Value Parameters::add(std::string_view layer, std::string_view name, const Initi
 
 Value Parameters::keep(std::string_view layer, std::string_view name, double number, const Shape& shape,
                        source_location at) {
-  const Scope here = derived(*graph_, at);
+  const Scope here = caller_scope(*graph_, at);
   const Value initial = constant(number)(*graph_, {.shape = shape, .dtype = dtype_});
   return graph_->variable(std::string(layer) + "/" + std::string(name), initial, at);
 }
@@ -98,9 +98,9 @@ Dense::Dense(Parameters& parameters, std::string_view name, std::int64_t inputs,
 }
 
 Value Dense::operator()(const Value& x, source_location at) const {
-  const Scope here = call_of(x, weights, at);
-  const Value y = matmul(x, as(weights, x));
-  return bias.defined() ? y + as(bias, x) : y;
+  const Scope here = layer_scope(x, weights, at);
+  const Value y = matmul(x, cast_like(weights, x));
+  return bias.defined() ? y + cast_like(bias, x) : y;
 }
 
 Conv::Conv(Parameters& parameters, std::string_view name, std::int64_t inputs, std::int64_t outputs, const Ints& window,
@@ -125,12 +125,12 @@ Conv::Conv(Parameters& parameters, std::string_view name, std::int64_t inputs, s
 }
 
 Value Conv::operator()(const Value& x, source_location at) const {
-  const Scope here = call_of(x, weights, at);
-  const Value y = conv(x, as(weights, x), sliding, groups, at);
+  const Scope here = layer_scope(x, weights, at);
+  const Value y = conv(x, cast_like(weights, x), sliding, groups, at);
   if (!bias.defined()) return y;
   Ints image;
   for (int i = 2; i < y.rank(); ++i) image.push_back(i - 1);
-  return y + expand_dims(as(bias, x), image);
+  return y + expand_dims(cast_like(bias, x), image);
 }
 
 BatchNorm::BatchNorm(Parameters& parameters, std::string_view name, std::int64_t channels,
@@ -144,7 +144,7 @@ BatchNorm::BatchNorm(Parameters& parameters, std::string_view name, std::int64_t
 }
 
 Value BatchNorm::operator()(const Value& x, Phase phase, source_location at) const {
-  const Scope here = call_of(x, scale, at);
+  const Scope here = layer_scope(x, scale, at);
   const Value wide = cast(x, promoted(x.dtype(), scale.dtype()));
   if (phase == Phase::eval) return cast(batch_norm(wide, scale, offset, mean, variance, epsilon, at), x.dtype());
   const NormalizedBatch normed = batch_norm(wide, scale, offset, epsilon, at);
@@ -166,7 +166,7 @@ LayerNorm::LayerNorm(Parameters& parameters, std::string_view name, std::int64_t
 }
 
 Value LayerNorm::operator()(const Value& x, source_location at) const {
-  const Scope here = call_of(x, scale, at);
+  const Scope here = layer_scope(x, scale, at);
   return cast(layer_norm(x, scale, offset, -1, epsilon, at), x.dtype());
 }
 
@@ -196,13 +196,13 @@ Attention::Attention(Parameters& parameters, std::string_view name, std::int64_t
 }
 
 Value Attention::operator()(const Value& x, const Attending& attending, source_location at) const {
-  const Scope here = call_of(x, queries, at);
+  const Scope here = layer_scope(x, queries, at);
   const Value each = expand_dims(x, {1});
-  const Value q = matmul(each, as(queries, x));
-  const Value k = matmul(each, as(keys, x));
-  const Value v = matmul(each, as(values, x));
+  const Value q = matmul(each, cast_like(queries, x));
+  const Value k = matmul(each, cast_like(keys, x));
+  const Value v = matmul(each, cast_like(values, x));
   const Value seen = attention(q, k, v, attending, at).y;
-  return sum(matmul(seen, as(out, x)), {1});
+  return sum(matmul(seen, cast_like(out, x)), {1});
 }
 
 Lstm::Lstm(Parameters& parameters, std::string_view name, std::int64_t inputs, std::int64_t hidden,
@@ -213,7 +213,7 @@ Lstm::Lstm(Parameters& parameters, std::string_view name, std::int64_t inputs, s
   state = parameters.add(name, "state", initializer,
                          {.inputs = hidden, .outputs = hidden, .shape = {4 * hidden, hidden}}, at);
   // The blocks are for the input, output and forget gates and the candidate. The bias of the third block starts as 1.
-  const auto forgetting = [hidden](Graph& graph, const Initial& to) {
+  const auto init_forget_bias = [hidden](Graph& graph, const Initial& to) {
     Tensor tensor(to.dtype, to.shape.sizes());
     dispatch(to.dtype, [&](auto zero) {
       const auto elements = tensor.mutable_data<decltype(zero)>();
@@ -222,15 +222,15 @@ Lstm::Lstm(Parameters& parameters, std::string_view name, std::int64_t inputs, s
     });
     return graph.constant(std::move(tensor));
   };
-  bias = parameters.add(name, "bias", forgetting, {.shape = {4 * hidden}}, at);
+  bias = parameters.add(name, "bias", init_forget_bias, {.shape = {4 * hidden}}, at);
 }
 
 Sequence Lstm::operator()(const Value& x, const Value& h, const Value& c, source_location at) const {
-  const Scope here = call_of(x, input, at);
+  const Scope here = layer_scope(x, input, at);
   Recurrent layer;
-  layer.input = as(input, x);
-  layer.state = as(state, x);
-  layer.input_bias = as(bias, x);
+  layer.input = cast_like(input, x);
+  layer.state = cast_like(state, x);
+  layer.input_bias = cast_like(bias, x);
   layer.h = h;
   layer.c = c;
   return lstm(x, layer, at);
@@ -240,7 +240,7 @@ Value dropout(const Value& x, double rate, Phase phase, source_location at) {
   Graph& graph = graph_of({{x}}, at).current();
   if (!(rate >= 0 && rate < 1)) fail("dropout", "a rate of " + digits_text(rate, 6), at);
   if (phase == Phase::eval || rate == 0) return x;
-  const Scope here = derived(graph, at);
+  const Scope here = caller_scope(graph, at);
   const Value drawn = x.shape().fixed() ? uniform(graph, x.shape(), 0, 1, DType::float32, 0, at)
                                         : uniform_like(x, 0, 1, DType::float32, 0, at);
   return select(greater_equal(drawn, rate), x / (1 - rate), 0);
@@ -251,7 +251,7 @@ Value max_pool(const Value& x, const Ints& window, source_location at) {
 }
 
 Value mean_pool(const Value& x, source_location at) {
-  const Scope here = derived(graph_of({{x}}, at), at);
+  const Scope here = caller_scope(graph_of({{x}}, at), at);
   if (x.rank() < 3) fail("mean_pool", x.name() + " " + x.shape().str() + " has no images", at);
   Ints image;
   for (int i = 2; i < x.rank(); ++i) image.push_back(i);
@@ -269,7 +269,7 @@ Value flatten(const Value& x, source_location at) {
 }
 
 Value accuracy(const Value& logits, const Value& labels, source_location at) {
-  const Scope here = derived(graph_of({{logits, labels}}, at), at);
+  const Scope here = caller_scope(graph_of({{logits, labels}}, at), at);
   const Value right = equal(argmax(logits), cast(labels, DType::int64));
   return mean(cast(right, DType::float32));
 }

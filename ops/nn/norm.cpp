@@ -44,15 +44,15 @@ Value scaled(const Value& y, const Value& scale, const Value& offset) {
 }
 
 /// The mean and variance of a value along some dims. `around` is the value minus its mean, which is rounded. If the
-/// deviations are small compared with the mean, the rounding error may be as large as the deviations. `missed` is this
-/// error, computed from `around`. It corrects the results.
+/// deviations are small compared with the mean, the rounding error may be as large as the deviations. `mean_error` is
+/// this error, computed from `around`. It corrects the results.
 struct Moments {
-  Value average, missed, variance;
+  Value average, mean_error, variance;
 
   Moments(const Value& rounded, const Value& around, const Ints& axes, bool keep_dims)
-      : average(rounded), missed(stop_gradient(mean(around, axes, keep_dims))) {
+      : average(rounded), mean_error(stop_gradient(mean(around, axes, keep_dims))) {
     const Value squares = mean(square(around), axes, keep_dims);
-    variance = maximum(squares - square(missed), 0);
+    variance = maximum(squares - square(mean_error), 0);
   }
 };
 
@@ -73,7 +73,7 @@ std::int64_t elements_from(std::string_view what, const Value& x, int from, cons
 }  // namespace
 
 Normalized normalize(const Value& x, Ints axes, double epsilon, source_location at) {
-  const Scope here = derived(graph_of({{x}}, at), at);
+  const Scope here = caller_scope(graph_of({{x}}, at), at);
   if (is_half(x.dtype())) {
     const Normalized wide = normalize(cast(x, DType::float32), std::move(axes), epsilon, at);
     return {cast(wide.y, x.dtype()), cast(wide.mean, x.dtype()), cast(wide.inverse, x.dtype())};
@@ -83,18 +83,18 @@ Normalized normalize(const Value& x, Ints axes, double epsilon, source_location 
   const Moments of(average, around, axes, true);
   const Value inverse = rsqrt(of.variance + epsilon);
   const Value turned = around * inverse;
-  return {turned - of.missed * inverse, average + of.missed, inverse};
+  return {turned - of.mean_error * inverse, average + of.mean_error, inverse};
 }
 
 Value layer_norm(const Value& x, const Value& scale, const Value& offset, std::int64_t axis, double epsilon,
                  source_location at) {
-  const Scope here = derived(graph_of({{x}}, at), at);
+  const Scope here = caller_scope(graph_of({{x}}, at), at);
   return in_float32({x, scale, offset}, at,
                     [&](const Values& v) { return normalize(v[0], {axis}, epsilon).y * v[1] + v[2]; });
 }
 
 Value rms_norm(const Value& x, const Value& scale, Ints axes, double epsilon, source_location at) {
-  const Scope here = derived(graph_of({{x}}, at), at);
+  const Scope here = caller_scope(graph_of({{x}}, at), at);
   return in_float32({x, scale}, at, [&](const Values& v) {
     const Value squares = mean(square(v[0]), axes, true);
     return v[0] * rsqrt(squares + epsilon) * v[1];
@@ -103,7 +103,7 @@ Value rms_norm(const Value& x, const Value& scale, Ints axes, double epsilon, so
 
 NormalizedBatch batch_norm(const Value& x, const Value& scale, const Value& offset, double epsilon,
                            source_location at) {
-  const Scope here = derived(graph_of({{x}}, at), at);
+  const Scope here = caller_scope(graph_of({{x}}, at), at);
   check_channels("batch_norm", x, at);
   if (is_half(x.dtype())) {
     const NormalizedBatch wide = batch_norm(cast(x, DType::float32), scale, offset, epsilon, at);
@@ -116,12 +116,12 @@ NormalizedBatch batch_norm(const Value& x, const Value& scale, const Value& offs
   const Value around = x - per_channel(average, x);
   const Moments of(average, around, axes, false);
   const Value factor = rsqrt(of.variance + epsilon) * scale;
-  return {scaled(around, factor, offset - of.missed * factor), average + of.missed, of.variance};
+  return {scaled(around, factor, offset - of.mean_error * factor), average + of.mean_error, of.variance};
 }
 
 Value batch_norm(const Value& x, const Value& scale, const Value& offset, const Value& mean, const Value& variance,
                  double epsilon, source_location at) {
-  const Scope here = derived(graph_of({{x}}, at), at);
+  const Scope here = caller_scope(graph_of({{x}}, at), at);
   check_channels("batch_norm", x, at);
   return in_float32({x, scale, offset, mean, variance}, at, [&](const Values& v) {
     const Value factor = rsqrt(v[4] + epsilon) * v[1];
@@ -131,7 +131,7 @@ Value batch_norm(const Value& x, const Value& scale, const Value& offset, const 
 }
 
 Value instance_norm(const Value& x, const Value& scale, const Value& offset, double epsilon, source_location at) {
-  const Scope here = derived(graph_of({{x}}, at), at);
+  const Scope here = caller_scope(graph_of({{x}}, at), at);
   if (x.rank() < 3)
     throw Error(Code::plan, "instance_norm: of " + x.name() + " " + x.shape().str() + ", which has no images")
         .at(at)
@@ -142,7 +142,7 @@ Value instance_norm(const Value& x, const Value& scale, const Value& offset, dou
 
 Value group_norm(const Value& x, std::int64_t groups, const Value& scale, const Value& offset, double epsilon,
                  source_location at) {
-  const Scope here = derived(graph_of({{x}}, at), at);
+  const Scope here = caller_scope(graph_of({{x}}, at), at);
   check_channels("group_norm", x, at);
   const std::int64_t elements = elements_from("group_norm", x, 1, at);
   if (groups < 1 || x.shape()[1].size() % groups != 0)
@@ -158,7 +158,7 @@ Value group_norm(const Value& x, std::int64_t groups, const Value& scale, const 
 
 Value local_response_norm(const Value& x, std::int64_t size, double alpha, double beta, double bias,
                           source_location at) {
-  const Scope here = derived(graph_of({{x}}, at), at);
+  const Scope here = caller_scope(graph_of({{x}}, at), at);
   check_channels("local_response_norm", x, at);
   if (size < 1)
     throw Error(Code::plan, "local_response_norm: a size of {} channels", size).at(at).hint("give 1 or more");
@@ -173,7 +173,7 @@ Value local_response_norm(const Value& x, std::int64_t size, double alpha, doubl
 }
 
 Value lp_normalize(const Value& x, std::int64_t axis, int p, source_location at) {
-  const Scope here = derived(graph_of({{x}}, at), at);
+  const Scope here = caller_scope(graph_of({{x}}, at), at);
   if (p != 1 && p != 2) throw Error(Code::plan, "lp_normalize: p is {}, not 1 or 2", p).at(at).hint("give 1 or 2");
   return in_float32({x}, at, [&](const Values& v) {
     const Value sums = sum(p == 1 ? abs(v[0]) : square(v[0]), {axis}, true);

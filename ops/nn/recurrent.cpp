@@ -19,7 +19,7 @@
 namespace ferry {
 namespace {
 
-std::int64_t known(const std::string& what, const Value& value, int dim, const SourceLine& line) {
+std::int64_t required_size(const std::string& what, const Value& value, int dim, const SourceLine& line) {
   if (dim < value.rank() && value.shape()[dim].fixed()) {
     check_computed(what + ": a dim", value.shape()[dim].size(), line);
     return value.shape()[dim].size();
@@ -29,7 +29,7 @@ std::int64_t known(const std::string& what, const Value& value, int dim, const S
       .at(line);
 }
 
-Activation or_else(const Activation& given, Value (*usual)(const Value&, source_location)) {
+Activation or_default(const Activation& given, Value (*usual)(const Value&, source_location)) {
   if (given) return given;
   return [usual](const Value& x) { return usual(x, source_location::current()); };
 }
@@ -40,11 +40,11 @@ class Recurrence {
  public:
   Recurrence(const std::string& what, const Value& x, const Recurrent& layer, std::int64_t gates,
              const SourceLine& line)
-      : layer_(layer), steps_(known(what, x, 0, line)), hidden_(known(what, layer.state, 1, line)) {
+      : layer_(layer), steps_(required_size(what, x, 0, line)), hidden_(required_size(what, layer.state, 1, line)) {
     if (x.rank() != 3)
       throw Error(Code::plan, what + ": of " + x.name() + " " + x.shape().str() + ", not of [steps,n,features]")
           .at(line);
-    if (known(what, layer.state, 0, line) != gates * hidden_)
+    if (required_size(what, layer.state, 0, line) != gates * hidden_)
       throw Error(Code::plan, what + ": weights of the state " + layer.state.shape().str() + " are not [" +
                                   std::to_string(gates) + " * hidden,hidden]")
           .at(line);
@@ -57,7 +57,7 @@ class Recurrence {
   /// The state `given`, or zeros if it is undefined.
   [[nodiscard]] Value initial(const Value& given) const {
     if (given.defined()) return given;
-    if (steps_ == 0) return sum(outputs_room(), {0});
+    if (steps_ == 0) return sum(zero_outputs(), {0});
     return zeros_like(squeeze(slice(products_, {0, 2}, {0, 0}, {1, hidden_}), {0}));
   }
   [[nodiscard]] Value clipped(const Value& x) const {
@@ -69,7 +69,7 @@ class Recurrence {
   /// and c if there is one.
   template <class Step>
   Sequence run(Values state, const Step& step) const {
-    if (steps_ == 0) return {outputs_room(), state[0], state.back()};
+    if (steps_ == 0) return {zero_outputs(), state[0], state.back()};
     if (steps_ > layer_.most_unrolled) return loop(state, step);
     const Values inputs = split(products_, 0, Ints(static_cast<std::size_t>(steps_), 1));
     Values outputs(inputs.size());
@@ -85,7 +85,7 @@ class Recurrence {
 
  private:
   /// Zeros for the outputs: [steps,n,hidden].
-  [[nodiscard]] Value outputs_room() const { return zeros_like(slice(products_, 2, 0, hidden_)); }
+  [[nodiscard]] Value zero_outputs() const { return zeros_like(slice(products_, 2, 0, hidden_)); }
   /// The lengths as [n,1]; undefined if there are none.
   [[nodiscard]] Value column_of_lengths() const {
     return layer_.lengths.defined() ? expand_dims(layer_.lengths, {1}) : Value();
@@ -106,7 +106,7 @@ class Recurrence {
   /// state.
   template <class Step>
   Sequence loop(const Values& state, const Step& step) const {
-    Values initial{products_.graph().constant(Tensor::scalar<std::int64_t>(0)), outputs_room()};
+    Values initial{products_.graph().constant(Tensor::scalar<std::int64_t>(0)), zero_outputs()};
     initial.insert(initial.end(), state.begin(), state.end());
     const Value lengths = column_of_lengths();
     const Values end = while_loop(
@@ -147,11 +147,11 @@ Ints blocks(std::size_t count, std::int64_t size) {
 }  // namespace
 
 Sequence rnn(const Value& x, const Recurrent& layer, source_location at) {
-  const Scope here = derived(graph_of({{x, layer.input, layer.state}}, at), at);
+  const Scope here = caller_scope(graph_of({{x, layer.input, layer.state}}, at), at);
   if (is_half(x.dtype())) return in_float32(rnn, x, layer, at);
   Recurrence steps("rnn", x, layer, 1, at);
   if (layer.state_bias.defined()) steps.products() = steps.products() + layer.state_bias;
-  const Activation f = or_else(layer.gate, tanh);
+  const Activation f = or_default(layer.gate, tanh);
   Sequence sequence = steps.run({steps.initial(layer.h)}, [&](const Value& input, const Values& state) {
     return Values{f(steps.clipped(input + matmul(state[0], layer.state, false, true)))};
   });
@@ -160,14 +160,14 @@ Sequence rnn(const Value& x, const Recurrent& layer, source_location at) {
 }
 
 Sequence gru(const Value& x, const Recurrent& layer, source_location at) {
-  const Scope here = derived(graph_of({{x, layer.input, layer.state}}, at), at);
+  const Scope here = caller_scope(graph_of({{x, layer.input, layer.state}}, at), at);
   if (is_half(x.dtype())) return in_float32(gru, x, layer, at);
   Recurrence steps("gru", x, layer, 3, at);
   const std::int64_t n = steps.hidden();
   const bool late_bias = layer.reset_after && layer.state_bias.defined();
   if (layer.state_bias.defined() && !late_bias) steps.products() = steps.products() + layer.state_bias;
   const Values weights = layer.reset_after ? Values{layer.state} : split(layer.state, 0, {2 * n, n});
-  const Activation f = or_else(layer.gate, sigmoid), g = or_else(layer.candidate, tanh);
+  const Activation f = or_default(layer.gate, sigmoid), g = or_default(layer.candidate, tanh);
 
   const bool one_op = layer.reset_after && layer.clip <= 0 && !layer.gate && !layer.candidate;
   const auto cell = [&](const Value& input, const Values& state) {
@@ -193,14 +193,14 @@ Sequence gru(const Value& x, const Recurrent& layer, source_location at) {
 }
 
 Sequence lstm(const Value& x, const Recurrent& layer, source_location at) {
-  const Scope here = derived(graph_of({{x, layer.input, layer.state}}, at), at);
+  const Scope here = caller_scope(graph_of({{x, layer.input, layer.state}}, at), at);
   if (is_half(x.dtype())) return in_float32(lstm, x, layer, at);
   Recurrence steps("lstm", x, layer, 4, at);
   const std::int64_t n = steps.hidden();
   if (layer.state_bias.defined()) steps.products() = steps.products() + layer.state_bias;
   const Values peepholes = layer.peepholes.defined() ? split(layer.peepholes, 0, blocks(3, n)) : Values();
-  const Activation f = or_else(layer.gate, sigmoid), g = or_else(layer.candidate, tanh),
-                   end = or_else(layer.output, tanh);
+  const Activation f = or_default(layer.gate, sigmoid), g = or_default(layer.candidate, tanh),
+                   end = or_default(layer.output, tanh);
   const auto gate = [&](const Value& sum, std::size_t peephole, const Value& c) {
     const Value seen = peepholes.empty() ? sum : sum + peepholes[peephole] * c;
     return f(steps.clipped(seen));

@@ -42,7 +42,7 @@ void Context::fail(const std::string& why) {
   throw Error(Code::file, why);
 }
 
-bool Context::wants(int output) const {
+bool Context::is_used(int output) const {
   return output < outputs() && !node_.outputs[static_cast<std::size_t>(output)].empty();
 }
 
@@ -131,21 +131,22 @@ Tensor Context::only(int i, Tensor tensor) {
   return tensor;
 }
 
-const Attribute* Context::asked(std::string_view name) const {
-  asked_.emplace(name);
+const Attribute* Context::read_attribute(std::string_view name) const {
+  attributes_read_.emplace(name);
   return attribute(name);
 }
 
 void Context::no_effect(std::initializer_list<std::string_view> names) const {
-  for (const std::string_view name : names) asked_.emplace(name);
+  for (const std::string_view name : names) attributes_read_.emplace(name);
 }
 
 void Context::check_attributes() const {
   for (const Attribute& one : node_.attributes) {
-    if (asked_.contains(one.name) || one.name.starts_with("__")) continue;  // ONNX reserves such names for tools
+    if (attributes_read_.contains(one.name) || one.name.starts_with("__"))
+      continue;                                                 // ONNX reserves such names for tools
     if (opset_ < 6 && one.name == "consumed_inputs") continue;  // it listed inputs that might be overwritten
     refuse_attribute(one.name, formatted("{} in operator set {}", node_.full_op(), opset_),
-                     {asked_.begin(), asked_.end()});
+                     {attributes_read_.begin(), attributes_read_.end()});
   }
 }
 
@@ -157,14 +158,14 @@ void Context::refuse_attribute(const std::string& name, const std::string& of, S
 
 template <class T>
 const T* Context::get(std::string_view name) const {
-  const Attribute* found = asked(name);
+  const Attribute* found = read_attribute(name);
   if (found == nullptr) return nullptr;
   if (const T* value = std::get_if<T>(&found->value)) return value;
   fail("attribute '" + std::string(name) + "' should be a " + std::string(kind<T>));
 }
 
 template <class T>
-const T& Context::must(std::string_view name) const {
+const T& Context::require(std::string_view name) const {
   const T* value = get<T>(name);
   if (value == nullptr) fail("attribute '" + std::string(name) + "' is missing");
   return *value;
@@ -195,16 +196,16 @@ Strings Context::texts(std::string_view name, const Strings& otherwise) const {
   return value == nullptr ? otherwise : *value;
 }
 std::int64_t Context::integer(std::string_view name) const {
-  return must<std::int64_t>(name);
+  return require<std::int64_t>(name);
 }
 double Context::real(std::string_view name) const {
-  return must<double>(name);
+  return require<double>(name);
 }
 std::string Context::text(std::string_view name) const {
-  return must<std::string>(name);
+  return require<std::string>(name);
 }
 Tensor Context::tensor(std::string_view name) const {
-  return must<Tensor>(name);
+  return require<Tensor>(name);
 }
 DType Context::dtype(std::string_view name) const {
   return dtype_or_fail(integer(name));
@@ -220,7 +221,7 @@ std::optional<Ints> Context::ints_of(int i, std::string_view name) {
 }
 
 const GraphDef& Context::body(std::string_view name) const {
-  return *must<std::shared_ptr<const GraphDef>>(name);
+  return *require<std::shared_ptr<const GraphDef>>(name);
 }
 
 Value Context::scalar(double number, DType dtype) {

@@ -20,7 +20,7 @@
 namespace ferry::onnx {
 
 /// An input or output of a body: its type and, if known, its value. An output that is a sequence has neither.
-struct Tried {
+struct BodyValue {
   Type type = {};
   Tensor known = {};
   std::shared_ptr<const std::vector<Out>> list = {};  ///< for an input that is a sequence
@@ -51,10 +51,10 @@ class Context {
   /// The number of inputs (outputs) that the node lists, including absent ones, which have an empty name.
   [[nodiscard]] int inputs() const { return static_cast<int>(node_.inputs.size()); }
   [[nodiscard]] int outputs() const { return static_cast<int>(node_.outputs.size()); }
-  /// has(i): whether input i is given; if it is an optional value, it must also have an element. wants(i): whether
+  /// has(i): whether input i is given; if it is an optional value, it must also have an element. is_used(i): whether
   /// output i is used.
   [[nodiscard]] virtual bool has(int i) const = 0;
-  [[nodiscard]] bool wants(int output) const;
+  [[nodiscard]] bool is_used(int output) const;
   /// Input i as a value of the graph. Error(file) if it is not given, or if the data decide the size of a dim other
   /// than the first.
   [[nodiscard]] virtual Value in(int i) = 0;
@@ -105,7 +105,7 @@ class Context {
   // ---- Attributes: the given value, or `otherwise`. Error(file) if it has another kind. A converter must read every
   // attribute that its op may have: attributes of a node that it did not read are an error. ----
 
-  [[nodiscard]] bool has_attr(std::string_view name) const { return asked(name) != nullptr; }
+  [[nodiscard]] bool has_attr(std::string_view name) const { return read_attribute(name) != nullptr; }
   /// Lists attributes that the op may have and that do not affect the import.
   void no_effect(std::initializer_list<std::string_view> names) const;
   [[nodiscard]] std::int64_t integer(std::string_view name, std::int64_t otherwise) const;
@@ -132,7 +132,8 @@ class Context {
   /// Converts the nodes of a body, with these inputs, into ops here. Returns the body's outputs.
   [[nodiscard]] virtual std::vector<Out> build(const GraphDef& body, std::span<const Out> inputs) = 0;
   /// The types, and known values, of a body's outputs for such inputs. Ops that are made to find them are removed.
-  [[nodiscard]] virtual std::vector<Tried> tried(const GraphDef& body, std::span<const Tried> inputs) = 0;
+  [[nodiscard]] virtual std::vector<BodyValue> infer_outputs(const GraphDef& body,
+                                                             std::span<const BodyValue> inputs) = 0;
   /// The number that the user gave for the first dim of output i, under its symbol in the model or the output's name.
   [[nodiscard]] virtual std::optional<std::int64_t> given_size(int i) = 0;
   /// Input i as it is: a known tensor, a value of the graph, or a sequence.
@@ -164,17 +165,17 @@ class Context {
   [[nodiscard]] virtual const Attribute* attribute(std::string_view name) const = 0;
 
  private:
-  [[nodiscard]] const Attribute* asked(std::string_view name) const;
+  [[nodiscard]] const Attribute* read_attribute(std::string_view name) const;
   template <class T>
   [[nodiscard]] const T* get(std::string_view name) const;
   template <class T>
-  [[nodiscard]] const T& must(std::string_view name) const;
+  [[nodiscard]] const T& require(std::string_view name) const;
 
   Graph& graph_;
   const ModelNode& node_;
   std::int64_t opset_;
   /// The attributes that the converter has read, or listed in no_effect().
-  mutable std::set<std::string, std::less<>> asked_;
+  mutable std::set<std::string, std::less<>> attributes_read_;
 };
 
 /// How nodes of one op become ferry's ops, from version `since` of the operator set to the op's next version in the

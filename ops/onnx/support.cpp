@@ -12,7 +12,7 @@
 namespace ferry::onnx {
 namespace {
 
-struct Lack {
+struct Unsupported {
   std::int64_t times = 0;
   std::string first;
 };
@@ -29,18 +29,19 @@ class Walk {
   /// Checks inputs or outputs of the model itself. Inputs and outputs of bodies may be sequences and are not checked.
   void values(const std::vector<ValueDef>& values) {
     for (const ValueDef& value : values)
-      if (!value.refused.empty()) lacks(value.refused, formatted("value {:?}", value.name));
+      if (!value.refused.empty()) add_unsupported(value.refused, formatted("value {:?}", value.name));
   }
 
-  void lacks(const std::string& what, const std::string& where) {
-    Lack& lack = lacks_[what];
+  void add_unsupported(const std::string& what, const std::string& where) {
+    Unsupported& lack = unsupported_[what];
     if (++lack.times == 1) lack.first = where;
   }
 
   void report() const {
-    if (lacks_.empty()) return;
-    Error error(Code::file, "{:.300}: {} that ferry does not import", model_.source, plural(lacks_.size(), "thing"));
-    for (const auto& [what, lack] : lacks_)
+    if (unsupported_.empty()) return;
+    Error error(Code::file, "{:.300}: {} that ferry does not import", model_.source,
+                plural(unsupported_.size(), "thing"));
+    for (const auto& [what, lack] : unsupported_)
       error.note("{:.200}: {}{}{}", what, plural(lack.times, "time"), lack.times == 1 ? ", " : ", first ",
                  as_is(lack.first));
     throw error;
@@ -56,16 +57,16 @@ class Walk {
     const auto version = opsets.find(node.domain);
     const std::string op = node.full_op();
     if (!has_converter(op))
-      lacks("op " + op, node.str());
+      add_unsupported("op " + op, node.str());
     else if (version == opsets.end())
-      lacks("op " + op + " without a version of its operator set", node.str());
+      add_unsupported("op " + op + " without a version of its operator set", node.str());
     else if (find_converter(op, version->second) == nullptr)
-      lacks("op " + op + " of operator set " + std::to_string(version->second), node.str());
+      add_unsupported("op " + op + " of operator set " + std::to_string(version->second), node.str());
     for (const GraphDef* body : node.bodies()) graph(*body, opsets);
   }
 
   const Model& model_;
-  std::map<std::string, Lack> lacks_;
+  std::map<std::string, Unsupported> unsupported_;
   std::set<const Function*> seen_;
 };
 
@@ -83,7 +84,7 @@ void check_supported(const Model& model) {
   walk.graph(model.graph, model.opsets);
   walk.values(model.graph.inputs);
   walk.values(model.graph.outputs);
-  for (const Refused& refused : model.refused) walk.lacks(refused.what, refused.where);
+  for (const Refused& refused : model.refused) walk.add_unsupported(refused.what, refused.where);
   walk.report();
 }
 

@@ -52,7 +52,7 @@ Values asynchronous(const Values& updates, const AsynchronousOptions& options, s
   for (const Value& update : updates)
     if (&update.op().def() != &kAssign) refuse(update.op().str() + " is not the result of assign()", here);
   if (options.staleness == 0) return updates;
-  const Scope line = derived(graph, at);
+  const Scope line = caller_scope(graph, at);
   Values marked;
   for (const Value& update : updates) {
     const Scope place = graph.annotated(place_of(graph.value(update.op().inputs()[0])));

@@ -27,7 +27,7 @@ class Balancer {
         labelled_(label_ops(graph)),
         stage_(graph.size(), kNoStage),
         of_variables_(graph.size()),
-        leads_(graph.size()) {}
+        is_read_backward_(graph.size()) {}
 
   void run() {
     if (tasks_ < 1) throw Error(Code::usage, "balance: {} tasks", tasks_).hint("1 or more");
@@ -37,7 +37,7 @@ class Balancer {
     for (std::uint32_t pipeline = 0; pipeline < labelled_.pipelines.size(); ++pipeline) cut(pipeline);
     spread_to_inputs();
     find_of_variables();
-    find_leading();
+    find_read_backward();
     for (OpId id = 0; id < graph_.size(); ++id)
       if (graph_.op(id).def().role == OpRole::assign) place_update(id);
     place_gradients();
@@ -128,10 +128,11 @@ class Balancer {
   }
 
   /// Finds the ops of backward passes that other ops of backward passes read.
-  void find_leading() {
+  void find_read_backward() {
     for (OpId id = 0; id < graph_.size(); ++id)
       for (const ValueId input : graph_.op(id).inputs())
-        if (const OpId maker = graph_.producer(input); is_backward(id) && is_backward(maker)) leads_[maker] = true;
+        if (const OpId maker = graph_.producer(input); is_backward(id) && is_backward(maker))
+          is_read_backward_[maker] = true;
   }
 
   /// Puts the ops that compute a variable's new value into the variable's stage, if their results have the variable's
@@ -205,7 +206,7 @@ class Balancer {
     const Read read = read_by(id);
     stage_[id] = read.variable != kNoStage ? read.variable
                  : !is_backward(id)        ? read.largest
-                 : !leads_[id]             ? read.last
+                 : !is_read_backward_[id]  ? read.last
                  : read.made != kNoStage   ? read.made
                  : read.first != kNoStage  ? read.first
                                            : read.last;
@@ -259,7 +260,7 @@ class Balancer {
   const ComputeCosts& costs_;
   const LabelledOps labelled_;
   std::vector<int> stage_;  // of each op
-  std::vector<bool> of_variables_, leads_;
+  std::vector<bool> of_variables_, is_read_backward_;
   std::map<std::string, int> stage_of_;  // by device: the new stage of ops on it that belong to no stage
 };
 

@@ -16,6 +16,6 @@ namespace ferry {
 
 /// The gradient with the device or mesh and the layout of its variable. If the gradient is a partial sum, the tasks'
 /// parts are added up only once, regardless of how often the result is used.
-[[nodiscard]] Value gathered(const Gradient& gradient);
+[[nodiscard]] Value place_gradient(const Gradient& gradient);
 
 }  // namespace ferry

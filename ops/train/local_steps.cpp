@@ -44,7 +44,7 @@ bool writes(const Value& update, const Value& variable) {
 }
 
 /// The value that the updates write to a variable.
-Value written(const Values& updates, const Value& variable, const SourceLine& line) {
+Value written_value(const Values& updates, const Value& variable, const SourceLine& line) {
   const auto found =
       std::find_if(updates.begin(), updates.end(), [&](const Value& update) { return writes(update, variable); });
   if (found == updates.end()) fail("there is no update of " + variable.op().str(), line);
@@ -105,7 +105,7 @@ Values means_of(const std::vector<Values>& copies, const std::vector<Values>& ma
 }
 
 /// The same for a step without averaging: each copy's own new value, for which no messages are needed.
-Values each_own(const std::vector<Values>& copies, const std::vector<Values>& made) {
+Values own_values(const std::vector<Values>& copies, const std::vector<Values>& made) {
   Graph& graph = copies[0][0].graph();
   Values result;
   for (std::size_t copy = 0; copy < copies.size(); ++copy)
@@ -124,12 +124,12 @@ Values averaged_every(std::int64_t every, const std::vector<Values>& copies, con
   if (every < 1) fail("every " + std::to_string(every) + " steps", at);
   const Value& first = copies[0][0];
   Graph& graph = first.graph();
-  const Scope here = derived(graph, at);
+  const Scope here = caller_scope(graph, at);
 
   std::vector<Values> made;
   for (const Values& copy : copies) {
     made.emplace_back();
-    for (const Value& variable : copy) made.back().push_back(written(updates, variable, at));
+    for (const Value& variable : copy) made.back().push_back(written_value(updates, variable, at));
   }
   Values result;
   for (const Value& update : updates) {
@@ -150,7 +150,7 @@ Values averaged_every(std::int64_t every, const std::vector<Values>& copies, con
   }
   const Values weights = weights_of(copies, made, full, result, graph.line_for(at));
   const Values chosen = cond(
-      full, [&] { return means_of(copies, made, weights); }, [&] { return each_own(copies, made); }, at);
+      full, [&] { return means_of(copies, made, weights); }, [&] { return own_values(copies, made); }, at);
   for (std::size_t copy = 0; copy < copies.size(); ++copy)
     for (std::size_t i = 0; i < copies[copy].size(); ++i)
       result.push_back(assign(copies[copy][i], chosen[copy * copies[copy].size() + i]));

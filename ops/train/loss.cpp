@@ -42,7 +42,7 @@ Value one_for_each(const Value& labels, DType dtype) {
 
 Value nll_loss(const Value& scores, const Value& labels, const Counted& counted, source_location at) {
   Graph& graph = graph_of({{scores, labels}}, at);
-  const Scope here = derived(graph, at);
+  const Scope here = caller_scope(graph, at);
   const int dims = scores.rank() - 2;
   if (dims < 0 || labels.rank() != scores.rank() - 1 || !scores.shape()[1].known())
     throw Error(Code::plan, "nll_loss: labels " + labels.shape().str() + " do not fit scores " + scores.shape().str() +
@@ -78,7 +78,7 @@ Value nll_loss(const Value& scores, const Value& labels, const Counted& counted,
 }
 
 Value binary_cross_entropy_with_logits(const Value& logits, const Value& labels, source_location at) {
-  const Scope here = derived(graph_of({{logits, labels}}, at), at);
+  const Scope here = caller_scope(graph_of({{logits, labels}}, at), at);
   bool fits = logits.rank() == labels.rank();
   for (int d = 0; fits && d < logits.rank(); ++d) fits = is_one(logits.shape()[d]) == is_one(labels.shape()[d]);
   if (!fits)

@@ -44,8 +44,8 @@ void require_some(std::string_view what, const Gradients& gradients, const Sourc
 
 /// Returns make(). Its ops are placed on the variable's device or mesh.
 template <class Make>
-auto beside(const Value& variable, const SourceLine& line, Make&& make) {
-  const Scope here = derived(variable.graph(), line);
+auto make_beside(const Value& variable, const SourceLine& line, Make&& make) {
+  const Scope here = caller_scope(variable.graph(), line);
   const Scope place = variable.graph().annotated(place_of(variable));
   return make();
 }
@@ -74,8 +74,8 @@ Gradients on_wire(const Gradients& gradients, DType dtype, source_location at) {
   require_some("on_wire", gradients, at);
   Gradients result;
   for (const Gradient& g : gradients)
-    result.push_back({g.variable, beside(g.variable, at, [&] {
-                        const Value sent = gathered({g.variable, narrow(g.gradient, dtype)});
+    result.push_back({g.variable, make_beside(g.variable, at, [&] {
+                        const Value sent = place_gradient({g.variable, narrow(g.gradient, dtype)});
                         return cast(sent, g.gradient.dtype());
                       })});
   return result;
@@ -87,7 +87,7 @@ LossScale loss_scale(Graph& graph, const LossScaling& options, std::string_view 
                                 std::to_string(options.every) + " steps")
         .at(at)
         .hint("begin with a scale above 0, and double it after 0 steps (never) or more");
-  const Scope here = derived(graph, at);
+  const Scope here = caller_scope(graph, at);
   const Value first = number_constant(graph, options.first, DType::float32, at);
   const Value none = number_constant(graph, 0, DType::int64, at);
   const Value value = graph.variable(name, first, at);
@@ -99,16 +99,17 @@ Values unscaled(const Gradients& gradients, const LossScale& scale, const Optimi
   Gradients divided;
   Value good;
   for (const Gradient& g : gradients) {
-    const Value whole = beside(g.variable, at, [&] { return gathered(g) / cast(scale.value, g.gradient.dtype()); });
+    const Value whole =
+        make_beside(g.variable, at, [&] { return place_gradient(g) / cast(scale.value, g.gradient.dtype()); });
     divided.push_back({g.variable, whole});
-    good = beside(g.variable, at, [&] {
+    good = make_beside(g.variable, at, [&] {
       const Value finite = is_finite(whole);
       return good.defined() ? logical_and(good, finite) : finite;
     });
   }
   Values updates = only_when(good, optimizer(divided), at);
   if (scale.options.every == 0) return updates;
-  beside(scale.value, at, [&] {
+  make_beside(scale.value, at, [&] {
     const Value steps = scale.good_steps + 1;
     const Value grows = greater_equal(steps, scale.options.every);
     const Value counted = select(grows, 0, steps);
@@ -128,7 +129,7 @@ Values accumulated(const Gradients& gradients, std::int64_t count, const Optimiz
   for (const Gradient& g : gradients) of_loss.push_back(g.gradient);
   const StepWeight weight = step_weight(of_loss, "accumulated", first.graph().line_for(at));
   Values updates;
-  const Value last = beside(first, at, [&] {
+  const Value last = make_beside(first, at, [&] {
     Graph& graph = first.graph();
     const Value steps = graph.variable(std::string(first.op().name()) + "/accumulated_steps",
                                        number_constant(graph, 0, DType::int64, at));
@@ -139,7 +140,7 @@ Values accumulated(const Gradients& gradients, std::int64_t count, const Optimiz
   });
   Value share;  // weight of this step in the mean of the steps so far, if steps have different weights
   if (weight.value.defined())
-    share = beside(first, at, [&] {
+    share = make_beside(first, at, [&] {
       Graph& graph = first.graph();
       const Value before = graph.variable(std::string(first.op().name()) + "/accumulated_weight",
                                           number_constant(graph, 0, DType::float32, at));
@@ -151,9 +152,9 @@ Values accumulated(const Gradients& gradients, std::int64_t count, const Optimiz
     });
   Gradients means;
   for (const Gradient& g : gradients)
-    beside(g.variable, at, [&] {
+    make_beside(g.variable, at, [&] {
       const Value before = zeros_beside(g.variable, "accumulated");
-      const Value now = gathered(g);
+      const Value now = place_gradient(g);
       const Value total = share.defined() ? moved_towards(before, now, share) : before + now;
       updates.push_back(assign(before, select(last, 0, total)));
       means.push_back({g.variable, share.defined() ? total : total / count});

@@ -28,9 +28,9 @@ Values update_each(const Gradients& gradients, const SourceLine& line, Update&& 
   Values updates;
   for (const Gradient& g : gradients) {
     Graph& graph = graph_of({{g.variable, g.gradient}}, line);
-    const Scope here = derived(graph, line);
+    const Scope here = caller_scope(graph, line);
     const Scope place = graph.annotated(place_of(g.variable));
-    update(g.variable, gathered(g), updates);
+    update(g.variable, place_gradient(g), updates);
   }
   return updates;
 }
@@ -44,7 +44,7 @@ Value rate_for(const Operand& rate, const Value& variable) {
 /// The number of this step, counted from 1 in a variable. Adds the update of that variable to `updates`.
 Value count_steps(const Value& beside, std::string_view name, const SourceLine& line, Values& updates) {
   Graph& graph = beside.graph();
-  const Scope here = derived(graph, line);
+  const Scope here = caller_scope(graph, line);
   const Scope place = graph.annotated(place_of(beside));
   const Value count = graph.variable(std::string(beside.op().name()) + "/" + std::string(name) + "_step",
                                      number_constant(graph, 0, DType::int64, line));
@@ -60,7 +60,7 @@ Value bias_correction(double beta, const Value& step, DType dtype) {
 }
 
 /// Returns decay * mean + (1 - decay) * x.
-Value moved(const Value& mean, double decay, const Value& x) {
+Value decaying_mean(const Value& mean, double decay, const Value& x) {
   const Value old = mean * decay;
   return old + x * (1 - decay);
 }
@@ -70,7 +70,7 @@ Value adam_direction(const Value& w, const Value& g, const Value& step, const Ad
                      const std::string& name, Values& updates) {
   const Value m = zeros_beside(w, name + "_m");
   const Value v = zeros_beside(w, name + "_v");
-  const Value next_m = moved(m, options.beta1, g);
+  const Value next_m = decaying_mean(m, options.beta1, g);
   const Value old_v = v * options.beta2;
   const Value next_v = old_v + square(g) * (1 - options.beta2);
   const Value mean = next_m * bias_correction(options.beta1, step, w.dtype());
@@ -85,14 +85,14 @@ Value norm_of(const Value& x) {
 }
 
 /// Returns `quotient` if both norms, a and b, are above 0, else 1.
-Value trusted(const Value& quotient, const Value& a, const Value& b) {
+Value trust_ratio(const Value& quotient, const Value& a, const Value& b) {
   const Value some = greater(a, 0);
   const Value both = logical_and(some, greater(b, 0));
   return select(both, quotient, 1);
 }
 
 /// Returns g + factor * w.
-Value decayed(const Value& g, const Value& w, double factor) {
+Value add_decay(const Value& g, const Value& w, double factor) {
   return factor == 0 ? g : g + w * factor;
 }
 
@@ -103,7 +103,7 @@ Values update_by_adam(const Gradients& gradients, const std::string& name, doubl
   Value step;
   return update_each(gradients, line, [&](const Value& w, const Value& g, Values& updates) {
     if (!step.defined()) step = count_steps(w, name, line, updates);
-    const Value direction = decayed(adam_direction(w, g, step, options, name, updates), w, decay);
+    const Value direction = add_decay(adam_direction(w, g, step, options, name, updates), w, decay);
     updates.push_back(assign(w, next(w, direction)));
   });
 }
@@ -125,7 +125,7 @@ Value zeros_beside(const Value& variable, std::string_view name) {
   return graph.variable(std::string(variable.op().name()) + "/" + std::string(name), zeros);
 }
 
-Value gathered(const Gradient& gradient) {
+Value place_gradient(const Gradient& gradient) {
   const Value& variable = gradient.variable;
   Graph& graph = gradient.gradient.graph();
   Annotation annotation = variable.op().annotation();
@@ -182,12 +182,12 @@ Values adagrad(const Gradients& gradients, const Operand& rate, double epsilon, 
 Values rmsprop(const Gradients& gradients, const Operand& rate, const RmsPropOptions& options, source_location at) {
   return update_each(gradients, at, [&](const Value& w, const Value& g, Values& updates) {
     const Value squares = zeros_beside(w, "rmsprop");
-    const Value next = moved(squares, options.decay, square(g));
+    const Value next = decaying_mean(squares, options.decay, square(g));
     updates.push_back(assign(squares, next));
     Value variance = next;
     if (options.centered) {
       const Value mean = zeros_beside(w, "rmsprop_mean");
-      const Value next_mean = moved(mean, options.decay, g);
+      const Value next_mean = decaying_mean(mean, options.decay, g);
       updates.push_back(assign(mean, next_mean));
       variance = next - square(next_mean);
     }
@@ -217,7 +217,7 @@ Values lamb(const Gradients& gradients, const Operand& rate, double decay, const
   return update_by_adam(gradients, "lamb", decay, options, at, [&](const Value& w, const Value& direction) {
     const Value of_w = norm_of(w);
     const Value of_step = norm_of(direction);
-    const Value trust = trusted(of_w / of_step, of_w, of_step);
+    const Value trust = trust_ratio(of_w / of_step, of_w, of_step);
     const Value own_rate = trust * rate_for(rate, w);
     return w - direction * own_rate;
   });
@@ -228,11 +228,11 @@ Values lars(const Gradients& gradients, const Operand& rate, const LarsOptions& 
     const Value velocity = zeros_beside(w, "lars");
     const Value of_w = norm_of(w);
     const Value of_g = norm_of(g);
-    const Value both = decayed(of_g, of_w, options.decay);
+    const Value both = add_decay(of_g, of_w, options.decay);
     const Value scaled = of_w * options.trust;
-    const Value trust = trusted(scaled / both, of_w, of_g);
+    const Value trust = trust_ratio(scaled / both, of_w, of_g);
     const Value own_rate = trust * rate_for(rate, w);
-    const Value whole = decayed(g, w, options.decay);
+    const Value whole = add_decay(g, w, options.decay);
     const Value old = velocity * options.momentum;
     const Value next = old + whole * own_rate;
     updates.push_back(assign(velocity, next));
@@ -250,7 +250,7 @@ Values only_when(const Value& condition, const Values& updates, source_location 
           .hint("give what an optimizer or assign() returned");
     const Value variable = graph.value(update.op().inputs()[0]);
     const Value given = graph.value(update.op().inputs()[1]);
-    const Scope here = derived(graph, at);
+    const Scope here = caller_scope(graph, at);
     const Scope place = graph.annotated(place_of(variable));
     result.push_back(assign(variable, select(condition, given, variable)));
   }

@@ -67,14 +67,14 @@ class Repeater {
     if (sums_.ends.empty()) find_ends();
     Values results;
     for (const auto& [value, mean] : sums_.ends) {
-      const Value result = left(value, which);
-      results.push_back(mean ? weighed(result, value, parts[0]) : result);
+      const Value result = end_microbatch(value, which);
+      results.push_back(mean ? weight_by_rows(result, value, parts[0]) : result);
     }
     return results;
   }
 
   /// Makes the values of the whole batch from the results of microbatch() for all microbatches, in order.
-  Values of_batch(const std::vector<Values>& results) {
+  Values combine_results(const std::vector<Values>& results) {
     copies_.clear();
     for (std::size_t i = 0; i < sums_.ends.size(); ++i) {
       const auto& [value, mean] = sums_.ends[i];
@@ -185,19 +185,19 @@ class Repeater {
       const std::size_t end = s + 1 < stages ? first[s + 1] : repeated_.size();
       for (std::size_t i = first[s]; i < end; ++i) chosen_[repeated_[i]] = place;
       for (std::size_t i = first[s]; i < end; ++i)
-        for (const ValueId input : graph_.op(repeated_[i]).inputs()) settle(graph_.producer(input), place);
+        for (const ValueId input : graph_.op(repeated_[i]).inputs()) place_sources(graph_.producer(input), place);
     }
   }
 
   /// Places the op, and the ops that it depends on, at `place` if they are variables or batches without an annotation.
-  void settle(OpId id, const Annotation& place) {
+  void place_sources(OpId id, const Annotation& place) {
     if (chosen_.contains(id) || !settled_.insert(id).second) return;
     const Op op = graph_.op(id);
     const bool is_batch =
         std::any_of(batch_.begin(), batch_.end(), [id](const Value& whole) { return whole.op().id() == id; });
     const bool settles = is_batch || op.def().role == OpRole::variable || op.def().batches != nullptr;
     if (settles && op.annotation().empty()) graph_.annotate(id, place);
-    for (const ValueId input : op.inputs()) settle(graph_.producer(input), place);
+    for (const ValueId input : op.inputs()) place_sources(graph_.producer(input), place);
   }
 
   void repeat(const std::string& draws) {
@@ -223,7 +223,7 @@ class Repeater {
       copies_[op.output(0)] = inputs[0];
       return;
     }
-    const Values outputs = copied(op, inputs, draws);
+    const Values outputs = make_copy(op, inputs, draws);
     if (chosen_.contains(op.id())) graph_.annotate(outputs[0].op().id(), chosen_.at(op.id()));
     for (int i = 0; i < op.outputs(); ++i) copies_[op.output(i)] = outputs[static_cast<std::size_t>(i)];
   }
@@ -238,7 +238,7 @@ class Repeater {
     for (const Value& value : values_) sums_.ends.push_back({value, true});
   }
 
-  Values copied(const Op& op, const Values& inputs, const std::string& draws) {
+  Values make_copy(const Op& op, const Values& inputs, const std::string& draws) {
     std::vector<OpId> after;
     for (const OpId earlier : op.after()) {
       const auto copy = copies_.find(graph_.op(earlier).output(0));
@@ -270,14 +270,14 @@ class Repeater {
     return shared.emplace_back(place, identity(value)).second;
   }
 
-  Value left(const Value& value, const Microbatch& which) {
+  Value end_microbatch(const Value& value, const Microbatch& which) {
     const Scope place = graph_.annotated(place_of(value.op()));
     return leave_microbatch(copies_.at(value.id()), which, line_);
   }
 
   /// The result of a microbatch, times its number of rows, divided by the number of rows that it would have if all
   /// microbatches had equally many.
-  Value weighed(const Value& result, const Value& value, const Value& part) {
+  Value weight_by_rows(const Value& result, const Value& value, const Value& part) {
     if (!uneven_) return result;
     const Scope place = graph_.annotated(place_of(value.op()));
     const auto rows_of = [](const Value& x) { return size_of(x, {0}, DType::float64); };
@@ -314,7 +314,7 @@ Values pipeline(const Values& values, const PipelineOptions& options, source_loc
     if (&value.graph() != &graph) fail(value.op().str() + " is of another graph", at);
     if (!is_float(value.dtype())) fail(value.op().str() + " is " + value.type().str() + ", which has no mean", at);
   }
-  const Scope line = derived(graph, at);
+  const Scope line = caller_scope(graph, at);
   const Scope names = graph.name("pipeline");
   const SourceLine here = graph.line_for(at);
   Repeater repeater(graph, values, options, here);
@@ -323,7 +323,7 @@ Values pipeline(const Values& values, const PipelineOptions& options, source_loc
   std::vector<Values> results(static_cast<std::size_t>(options.microbatches));
   for (std::int64_t k = options.microbatches; k > 0; --k)
     results[static_cast<std::size_t>(k - 1)] = repeater.microbatch(k - 1);
-  return repeater.of_batch(results);
+  return repeater.combine_results(results);
 }
 
 Value pipeline(const Value& loss, const PipelineOptions& options, source_location at) {

@@ -26,9 +26,9 @@ Gradients each(const Gradients& gradients, const SourceLine& line, Change&& chan
   Gradients result;
   for (const Gradient& g : gradients) {
     Graph& graph = graph_of({{g.variable, g.gradient}}, line);
-    const Scope here = derived(graph, line);
+    const Scope here = caller_scope(graph, line);
     const Scope place = graph.annotated(place_of(g.variable));
-    result.push_back({g.variable, change(g.variable, gathered(g))});
+    result.push_back({g.variable, change(g.variable, place_gradient(g))});
   }
   return result;
 }
@@ -38,12 +38,12 @@ Value norm_of(const Gradients& gradients, const SourceLine& line) {
   Value total;
   for (const Gradient& g : gradients) {
     Graph& graph = g.gradient.graph();
-    const Scope here = derived(graph, line);
+    const Scope here = caller_scope(graph, line);
     const Scope place = graph.annotated(place_of(g.variable));
     const Value squares = sum(square(g.gradient));
     total = total.defined() ? total + squares : squares;
   }
-  const Scope here = derived(total.graph(), line);
+  const Scope here = caller_scope(total.graph(), line);
   const Scope place = total.graph().annotated(place_of(gradients[0].variable));
   return cast(sqrt(total), gradients[0].gradient.dtype());
 }
@@ -68,14 +68,14 @@ Gradients clip_by_norm(const Gradients& gradients, double most, source_location 
   const Value norm = norm_of(whole, at);
   Value factor;
   {
-    const Scope here = derived(norm.graph(), at);
+    const Scope here = caller_scope(norm.graph(), at);
     const Scope place = norm.graph().annotated(place_of(gradients[0].variable));
     factor = most / maximum(norm, most);
   }
   Gradients result;
   for (const Gradient& g : whole) {
     Graph& graph = g.gradient.graph();
-    const Scope here = derived(graph, at);
+    const Scope here = caller_scope(graph, at);
     const Scope place = graph.annotated(place_of(g.variable));
     result.push_back({g.variable, g.gradient * cast(factor, g.gradient.dtype())});
   }

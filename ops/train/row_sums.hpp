@@ -13,12 +13,12 @@ namespace ferry {
 
 /// The sums and means over rows from which values are computed.
 struct RowSums {
-  struct End {
+  struct RowSum {
     Value value;
     bool mean = false;  ///< a mean over the rows with equal weights; else a sum
   };
-  std::vector<End> ends;    ///< sums and means over the rows, each once
-  std::vector<OpId> after;  ///< ops that compute the values from the ends; ascending
+  std::vector<RowSum> ends;  ///< sums and means over the rows, each once
+  std::vector<OpId> after;   ///< ops that compute the values from the ends; ascending
 };
 
 /// Finds the sums and means over the rows from which `values` are computed. `ops` are the ops between the batch and the

@@ -46,7 +46,7 @@ Value scaled(std::string_view what, const Operand& rate, const Value& factor) {
 }  // namespace
 
 StepCount count_steps(Graph& graph, std::string_view name, source_location at) {
-  const Scope here = derived(graph, at);
+  const Scope here = caller_scope(graph, at);
   const Value steps = graph.variable(name, number_constant(graph, 0, DType::int64, at), at);
   return {steps, assign(steps, steps + 1, at)};
 }
@@ -54,7 +54,7 @@ StepCount count_steps(Graph& graph, std::string_view name, source_location at) {
 Value warm_up(const Operand& rate, const Value& steps, std::int64_t count, source_location at) {
   require_positive("warm_up", count, at);
   const Value now = as_number("warm_up", steps, at);
-  const Scope here = derived(now.graph(), at);
+  const Scope here = caller_scope(now.graph(), at);
   return scaled("warm_up", rate, minimum((now + 1) / count, 1));
 }
 
@@ -62,7 +62,7 @@ Value scaled_by_tasks(const Operand& rate, int tasks, const Value& steps, std::i
   require_positive("scaled_by_tasks", count, at);
   if (tasks < 1) throw Error(Code::plan, "scaled_by_tasks: {} tasks", tasks).at(at).hint("give Cluster::size()");
   const Value now = as_number("scaled_by_tasks", steps, at);
-  const Scope here = derived(now.graph(), at);
+  const Scope here = caller_scope(now.graph(), at);
   const Value share = minimum(now / count, 1);
   return scaled("scaled_by_tasks", rate, share * (tasks - 1) + 1);
 }
@@ -70,14 +70,14 @@ Value scaled_by_tasks(const Operand& rate, int tasks, const Value& steps, std::i
 Value step_decay(const Operand& rate, const Value& steps, std::int64_t every, double factor, source_location at) {
   require_positive("step_decay", every, at);
   const Value now = as_number("step_decay", steps, at);
-  const Scope here = derived(now.graph(), at);
+  const Scope here = caller_scope(now.graph(), at);
   return scaled("step_decay", rate, pow(factor, floor(now / every)));
 }
 
 Value milestone_decay(const Operand& rate, const Value& steps, const Ints& milestones, double factor,
                       source_location at) {
   const Value now = as_number("milestone_decay", steps, at);
-  const Scope here = derived(now.graph(), at);
+  const Scope here = caller_scope(now.graph(), at);
   Value passed = now * 0;
   for (const std::int64_t milestone : milestones) passed = passed + cast(greater_equal(now, milestone), DType::float64);
   return scaled("milestone_decay", rate, pow(factor, passed));
@@ -86,7 +86,7 @@ Value milestone_decay(const Operand& rate, const Value& steps, const Ints& miles
 Value cosine_decay(const Operand& rate, const Value& steps, std::int64_t count, double lowest, source_location at) {
   require_positive("cosine_decay", count, at);
   const Value now = as_number("cosine_decay", steps, at);
-  const Scope here = derived(now.graph(), at);
+  const Scope here = caller_scope(now.graph(), at);
   const Value share = (cos(minimum(now / count, 1) * std::numbers::pi) + 1) / 2;
   if (rate.is_number()) return share * (rate.number() - lowest) + lowest;
   const Value falling = scaled("cosine_decay", rate, share);

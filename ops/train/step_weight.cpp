@@ -96,7 +96,7 @@ class Divisors {
 }  // namespace
 
 StepWeight step_weight(const Values& values, const std::string& what, const SourceLine& line) {
-  const Scope here = derived(values[0].graph(), line);
+  const Scope here = caller_scope(values[0].graph(), line);
   return Divisors(values).weight(what, line);
 }
 

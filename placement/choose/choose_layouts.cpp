@@ -18,7 +18,7 @@ void choose_layouts(Program& program) {
   program.chosen = model.layouts(solution.choices);
   program.choices = solution.choices;
   program.cost_unit = model.unit();
-  program.chosen_value = solution.value * model.unit();
+  program.chosen_cost = solution.value * model.unit();
   program.chosen_bound = solution.bound * model.unit();
   program.chosen_bytes = model.memory().peak(problem, solution.choices).bytes;
   if (mesh.finds_frontier) program.frontier = frontier(problem, model.memory());

@@ -111,7 +111,7 @@ class MeshChooser {
     report.step_seconds = seconds(best.time.step);
     report.computing_seconds = seconds(best.time.computing);
     report.message_seconds = seconds(best.time.messages);
-    report.model_seconds = seconds(best.program.chosen_value);
+    report.model_seconds = seconds(best.program.chosen_cost);
     report.bound_seconds = seconds(best.bound);
     report.problem = problem_of_fastest_mesh();
     if (!limited_) return choice;

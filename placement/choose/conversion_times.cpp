@@ -36,34 +36,34 @@ std::int64_t ConversionTimes::of(PValueId value, bool shares, Number from, Numbe
                             static_cast<std::uint64_t>(once) << 33U | static_cast<std::uint64_t>(shares) << 32U |
                             static_cast<std::uint64_t>(from) << 16U | to;
   const auto [found, fresh] = times_.try_emplace(key);
-  if (fresh) found->second = computed(program_.values[value].type, shares, once, layouts_[from], layouts_[to]);
+  if (fresh) found->second = compute_time(program_.values[value].type, shares, once, layouts_[from], layouts_[to]);
   return found->second;
 }
 
-std::int64_t ConversionTimes::computed(const Type& type, bool shares, bool once, const Layout& from,
-                                       const Layout& to) const {
+std::int64_t ConversionTimes::compute_time(const Type& type, bool shares, bool once, const Layout& from,
+                                           const Layout& to) const {
   for (std::size_t axis = 0; axis < to.size(); ++axis)
     if (to[axis].kind == Kind::partial && from[axis] != to[axis]) return kImpossible;
   std::int64_t time = 0;
   Layout now = from;
   for (const ConversionStep& step : conversion(from, to)) {
-    const std::int64_t messages = messages_of(type, shares, now, step);
+    const std::int64_t messages = message_time(type, shares, now, step);
     time = add_costs(time, messages);
     Layout after = now;
     step.apply(after);
-    if (!once) time = add_costs(time, copying(type, step, now, after));
+    if (!once) time = add_costs(time, copy_time(type, step, now, after));
     now = std::move(after);
     once = once && messages == 0;
   }
   return time;
 }
 
-std::int64_t ConversionTimes::messages_of(const Type& type, bool shares, const Layout& now,
-                                          const ConversionStep& step) const {
+std::int64_t ConversionTimes::message_time(const Type& type, bool shares, const Layout& now,
+                                           const ConversionStep& step) const {
   if (step.is_all_reduce()) {
     const SumMembers members = sum_members(where_, step.axes);
     const SumTime time = sum_picoseconds(*program_.topology, members, part_bytes(type, now, where_));
-    return shares ? shared(type, members.hosts == 1, time) : time.all();
+    return shares ? shared_sum_time(type, members.hosts == 1, time) : time.all();
   }
   const std::size_t axis = step.axes[0];
   const bool one_host = !where_.between_hosts[axis];
@@ -74,8 +74,8 @@ std::int64_t ConversionTimes::messages_of(const Type& type, bool shares, const L
                              rounds_of(CollectiveKind::all_gather, where_.axes[axis]));
 }
 
-std::int64_t ConversionTimes::copying(const Type& type, const ConversionStep& step, const Layout& now,
-                                      const Layout& after) const {
+std::int64_t ConversionTimes::copy_time(const Type& type, const ConversionStep& step, const Layout& now,
+                                        const Layout& after) const {
   const auto lies_apart = [&](const AxisLayout& axis) {
     if (axis.kind != Kind::split) return false;
     for (int d = 0; d < axis.dim; ++d)
@@ -91,7 +91,7 @@ std::int64_t ConversionTimes::copying(const Type& type, const ConversionStep& st
   return (lies_apart(step.after) ? time_of(now) : 0) + (lies_apart(step.before) ? time_of(after) : 0);
 }
 
-std::int64_t ConversionTimes::shared(const Type& type, bool one_host, const SumTime& time) const {
+std::int64_t ConversionTimes::shared_sum_time(const Type& type, bool one_host, const SumTime& time) const {
   const auto bucket = static_cast<double>(full_bucket_bytes(program_, one_host));
   const double share = bucket > 0 ? std::min(1.0, static_cast<double>(known_bytes(type)) / bucket) : 1;
   return time.moving + std::llround(static_cast<double>(time.waiting) * share);

@@ -29,17 +29,17 @@ class ConversionTimes {
   [[nodiscard]] std::int64_t of(PValueId value, bool shares, Number from, Number to);
 
  private:
-  [[nodiscard]] std::int64_t computed(const Type& type, bool shares, bool once, const Layout& from,
-                                      const Layout& to) const;
+  [[nodiscard]] std::int64_t compute_time(const Type& type, bool shares, bool once, const Layout& from,
+                                          const Layout& to) const;
   /// The time of the step's messages, where `now` is the layout before the step.
-  [[nodiscard]] std::int64_t messages_of(const Type& type, bool shares, const Layout& now,
-                                         const ConversionStep& step) const;
+  [[nodiscard]] std::int64_t message_time(const Type& type, bool shares, const Layout& now,
+                                          const ConversionStep& step) const;
   /// The time in which a task copies its part out of a value, or joins or separates parts that are not consecutive in
   /// memory. `after` is the layout after the step.
-  [[nodiscard]] std::int64_t copying(const Type& type, const ConversionStep& step, const Layout& now,
-                                     const Layout& after) const;
+  [[nodiscard]] std::int64_t copy_time(const Type& type, const ConversionStep& step, const Layout& now,
+                                       const Layout& after) const;
   /// The time of a sum in a full bucket: its bytes, and its share of the bucket's latency.
-  [[nodiscard]] std::int64_t shared(const Type& type, bool one_host, const SumTime& time) const;
+  [[nodiscard]] std::int64_t shared_sum_time(const Type& type, bool one_host, const SumTime& time) const;
   [[nodiscard]] Number number_of_type(PValueId value);
 
   const Program& program_;

@@ -15,10 +15,10 @@
 namespace ferry {
 namespace {
 
-class Judge {
+class StepSimulator {
  public:
   /// `work`, if given, receives the work of the step.
-  explicit Judge(const Program& program, std::vector<StepWork>* work = nullptr)
+  explicit StepSimulator(const Program& program, std::vector<StepWork>* work = nullptr)
       : program_(program),
         times_(program),
         ready_(program.values.size()),
@@ -77,24 +77,24 @@ class Judge {
     switch (node.kind) {
       case NodeKind::compute:
         if (node.where == kNone || node.once) return;
-        return spend(node, often, node.def->is(kView) ? StepWork::Part() : times_.kernel(node));
+        return advance_clocks(node, often, node.def->is(kView) ? StepWork::Part() : times_.kernel(node));
       case NodeKind::collective:
-        return spend(node, often, collective(node));
+        return advance_clocks(node, often, collective(node));
       case NodeKind::transfer:
-        return spend(node, often, transfer(node));
+        return advance_clocks(node, often, transfer(node));
       case NodeKind::loop:
       case NodeKind::branch:
-        enter(node);
+        mark_parameters_ready(node);
         region(node.detail, node.kind == NodeKind::loop ? often * kIterations : often);
         region(node.detail + 1, node.kind == NodeKind::loop ? often * kIterations : often);
-        return spend(node, often, {});
+        return advance_clocks(node, often, {});
       default:
-        return spend(node, often, {});
+        return advance_clocks(node, often, {});
     }
   }
 
   /// Makes the parameters of a node's bodies ready when its inputs are ready.
-  void enter(const Node& node) {
+  void mark_parameters_ready(const Node& node) {
     for (const RegionId body : {node.detail, node.detail + 1}) {
       const std::vector<PValueId>& parameters = program_.regions[body].parameters;
       for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -118,7 +118,7 @@ class Judge {
 
   /// Adds the time of the node to the clocks of all its tasks. The node begins when all of them are free and its inputs
   /// are ready.
-  void spend(const Node& node, std::int64_t often, const StepWork::Part& part) {
+  void advance_clocks(const Node& node, std::int64_t often, const StepWork::Part& part) {
     const std::int64_t time = often * picoseconds_of(part);
     std::int64_t begin = 0;
     for (const PValueId input : program_.inputs(node)) begin = std::max(begin, ready_[input]);
@@ -167,7 +167,7 @@ class Judge {
     if (message->hosts > 1)
       return sum_picoseconds(*program_.topology, {message->members / message->hosts, message->hosts}, message->given)
           .all();
-    return message_picoseconds(*program_.topology, message->link, sent(*message), rounds(*message));
+    return message_picoseconds(*program_.topology, message->link, bytes_sent(*message), rounds(*message));
   }
 
   /// The bytes that the first task of the value's device set has of it.
@@ -217,7 +217,7 @@ class Judge {
   }
 
   /// The bytes that one member sends.
-  static std::int64_t sent(const StepWork::Message& message) {
+  static std::int64_t bytes_sent(const StepWork::Message& message) {
     const std::int64_t given = message.given, got = message.got, members = message.members;
     if (!message.is_collective) return given;
     switch (message.kind) {
@@ -252,12 +252,12 @@ class Judge {
 }  // namespace
 
 StepTime judge(const Program& program) {
-  return Judge(program).run();
+  return StepSimulator(program).run();
 }
 
 StepEstimate estimate_step(const Program& program) {
   StepEstimate made;
-  Judge judge(program, &made.work);
+  StepSimulator judge(program, &made.work);
   const StepTime time = judge.run();
   made.step_seconds = seconds_of(static_cast<double>(time.step));
   made.computing_seconds = seconds_of(static_cast<double>(time.computing));

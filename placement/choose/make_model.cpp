@@ -49,11 +49,11 @@ class ModelMaker {
         sources_(program.values.size()) {}
 
   LayoutModel run() {
-    weigh(0);
+    set_weights(0);
     choose_unit();
     region(0);
     for (PValueId value = 0; value < demands_.size(); ++value)
-      if (!sources_[value].by_choice.empty()) connect(value);
+      if (!sources_[value].by_choice.empty()) add_conversion_costs(value);
     for (auto& [ends, costs] : edges_) model_.problem_.edges.push_back({ends.first, ends.second, std::move(costs)});
     return std::move(model_);
   }
@@ -62,14 +62,14 @@ class ModelMaker {
   // ---- Weights ----
 
   /// Sets weights_: bodies of loops run several times.
-  void weigh(RegionId id) {
+  void set_weights(RegionId id) {
     for (const NodeId node_id : program_.regions[id].order) {
       const Node& node = program_.nodes[node_id];
       if (node.kind != NodeKind::loop && node.kind != NodeKind::branch) continue;
       const std::int64_t often = node.kind == NodeKind::loop ? kIterations : 1;
       for (const RegionId body : {node.detail, node.detail + 1}) {
         weights_[body] = std::min(weights_[id] * often, kIterations * kIterations);
-        weigh(body);
+        set_weights(body);
       }
     }
   }
@@ -102,7 +102,7 @@ class ModelMaker {
 
   /// The cost, in units, of messages that take `picoseconds` and happen `weight` times; kImpossible if no messages can
   /// convert the value.
-  [[nodiscard]] std::int64_t times(std::int64_t picoseconds, std::int64_t weight) const {
+  [[nodiscard]] std::int64_t cost_of_messages(std::int64_t picoseconds, std::int64_t weight) const {
     return picoseconds >= kImpossible ? kImpossible : in_units(picoseconds, weight);
   }
 
@@ -128,7 +128,7 @@ class ModelMaker {
       case NodeKind::feed:
         return feed(node);
       case NodeKind::variable:
-        if (node.where == mesh_) lay_out(node.outputs[0], node);
+        if (node.where == mesh_) add_layout_variable(node.outputs[0], node);
         return;
       case NodeKind::assign:
         return assign(node);
@@ -137,13 +137,13 @@ class ModelMaker {
       case NodeKind::branch:
         return branch(id);
       default:
-        return read_whole(node, 0);
+        return add_reads_elsewhere(node, 0);
     }
   }
 
   void compute(NodeId id) {
     const Node& node = program_.nodes[id];
-    if (node.where != mesh_) return read_whole(node, 0);
+    if (node.where != mesh_) return add_reads_elsewhere(node, 0);
     std::vector<Way> ways;
     std::vector<std::int64_t> costs;
     const Ways all(program_, node);
@@ -151,13 +151,14 @@ class ModelMaker {
       const auto halos = all.halo_cost(way, way.inputs);
       if (!halos) continue;
       const std::int64_t computing = node.once ? 0 : in_units(times_.of(node, way), weight_);
-      costs.push_back(add_costs(computing, times(add_costs(cost_of_arrivals(node, way), *halos), weight_)));
+      costs.push_back(
+          add_costs(computing, cost_of_messages(add_costs(time_to_send_inputs(node, way), *halos), weight_)));
       ways.push_back(std::move(way));
     }
     const std::uint32_t variable = model_.problem_.add(std::move(costs));
     for (std::uint32_t i = 0; i < node.inputs; ++i)
       if (!is_unread(program_, node, i))
-        read(program_.inputs(node)[i], layouts_of(variable, ways, [i](const Way& way) { return way.inputs[i]; }));
+        add_read(program_.inputs(node)[i], layouts_of(variable, ways, [i](const Way& way) { return way.inputs[i]; }));
     for (std::uint32_t o = 0; o < node.outputs.count; ++o)
       sources_[node.outputs[o]] = layouts_of(variable, ways, [o](const Way& way) { return way.outputs[o]; });
     model_.ways_.emplace(id, std::pair(variable, std::move(ways)));
@@ -177,15 +178,15 @@ class ModelMaker {
   }
 
   /// The time to send inputs to the mesh that are on other devices.
-  std::int64_t cost_of_arrivals(const Node& node, const Way& way) const {
+  std::int64_t time_to_send_inputs(const Node& node, const Way& way) const {
     std::int64_t cost = 0;
     for (std::uint32_t i = 0; i < node.inputs; ++i)
-      if (!is_unread(program_, node, i)) cost = add_costs(cost, arrival(program_.inputs(node)[i], way.inputs[i]));
+      if (!is_unread(program_, node, i)) cost = add_costs(cost, time_to_send(program_.inputs(node)[i], way.inputs[i]));
     return cost;
   }
 
   /// The time to send a value from other devices to the mesh; 0 if it is on the mesh or each task makes it.
-  std::int64_t arrival(PValueId value, const Layout& layout) const {
+  std::int64_t time_to_send(PValueId value, const Layout& layout) const {
     const WhereId at = place_of(value);
     if (at == mesh_) return 0;
     if (is_partial(layout)) return kImpossible;
@@ -220,18 +221,18 @@ class ModelMaker {
       sources_[node.outputs[0]] = layouts_of(kNone, std::vector<Layout>{fed_layout(program_, node)});
       return;
     }
-    const Layouts& laid = lay_out(node.outputs[0], node);
+    const Layouts& laid = add_layout_variable(node.outputs[0], node);
     const std::int64_t bytes = known_bytes(program_.values[node.outputs[0]].type);
     const bool between = std::ranges::find(where_.between_hosts, true) != where_.between_hosts.end();
     for (std::int64_t& cost : model_.problem_.costs[laid.variable])
-      cost = times(message_picoseconds(*program_.topology, link(between), bytes, 1), weight_);
+      cost = cost_of_messages(message_picoseconds(*program_.topology, link(between), bytes, 1), weight_);
   }
 
   void assign(const Node& node) {
     const PValueId variable = program_.inputs(node)[0], value = program_.inputs(node)[1];
     const Layouts& own = sources_[variable];
-    if (own.by_choice.empty()) return read_whole(node, 1);
-    read(value, own);
+    if (own.by_choice.empty()) return add_reads_elsewhere(node, 1);
+    add_read(value, own);
     sources_[node.outputs[0]] = own;
   }
 
@@ -246,11 +247,11 @@ class ModelMaker {
       const Layouts& carried = sources_[body.parameters[i]];
       if (carried.by_choice.empty()) continue;
       const std::int64_t outer = std::exchange(weight_, weights_[node.detail + 1]);
-      read(body.results[i], carried);
+      add_read(body.results[i], carried);
       weight_ = outer;
       sources_[node.outputs[i]] = carried;
     }
-    read_everywhere(program_.regions[node.detail].results[0], weights_[node.detail]);
+    add_replicated_read(program_.regions[node.detail].results[0], weights_[node.detail]);
   }
 
   void branch(NodeId id) {
@@ -265,10 +266,10 @@ class ModelMaker {
                                   program_.regions[node.detail + 1].results[i]};
       const WhereId first = place_of(results[0]);
       if ((first != kNone ? first : place_of(results[1])) != mesh_) continue;
-      const Layouts laid = lay_out(node.outputs[i], node);
-      for (const PValueId result : results) read(result, laid);
+      const Layouts laid = add_layout_variable(node.outputs[i], node);
+      for (const PValueId result : results) add_read(result, laid);
     }
-    read_everywhere(program_.inputs(node)[0], weight_);
+    add_replicated_read(program_.inputs(node)[0], weight_);
   }
 
   /// Adds the parameters of a region, each with its own choice of layout. The owner's inputs are converted to the
@@ -281,7 +282,7 @@ class ModelMaker {
       const std::uint32_t input = program_.argument(owner, id, i);
       const PValueId argument = program_.inputs(owner)[input];
       if (parameter.where != mesh_) {
-        read_everywhere(argument, weight_);
+        add_replicated_read(argument, weight_);
         continue;
       }
       if (const auto [before, fresh] = bound.try_emplace(input, parameters[i]); !fresh) {
@@ -289,21 +290,22 @@ class ModelMaker {
         model_.laid_[parameters[i]] = model_.laid_.at(before->second);
         continue;
       }
-      const Layouts laid = lay_out(parameters[i], parameter);
+      const Layouts laid = add_layout_variable(parameters[i], parameter);
       for (std::size_t choice = 0; choice < laid.by_choice.size(); ++choice) {
         std::int64_t& cost = model_.problem_.costs[laid.variable][choice];
-        cost = add_costs(cost, times(arrival(argument, conversions_.layout(laid.by_choice[choice])), weight_));
+        cost = add_costs(
+            cost, cost_of_messages(time_to_send(argument, conversions_.layout(laid.by_choice[choice])), weight_));
       }
-      read(argument, laid);
+      add_read(argument, laid);
     }
   }
 
   // ---- Values ----
 
   /// Adds a variable of the problem for a value that has its own choice of layout.
-  const Layouts& lay_out(PValueId value, const Node& node) {
+  const Layouts& add_layout_variable(PValueId value, const Node& node) {
     std::vector<Layout> layouts = free_layouts(value);
-    if (node.kind == NodeKind::variable) decide(node, layouts);
+    if (node.kind == NodeKind::variable) restrict_to_decided(node, layouts);
     if (node.kind == NodeKind::variable || node.kind == NodeKind::feed)
       if (const std::vector<Layout> annotated = annotated_layouts(program_, node, where_); !annotated[0].empty())
         layouts = {where_.laid_out(annotated[0])};
@@ -314,7 +316,7 @@ class ModelMaker {
   }
 
   /// Removes all other layouts if the layout of a variable is already decided.
-  void decide(const Node& variable, std::vector<Layout>& layouts) const {
+  void restrict_to_decided(const Node& variable, std::vector<Layout>& layouts) const {
     if (auto_mesh_.replicates_variables) layouts.resize(1);
     if (const auto decided = auto_mesh_.variables.find(variable.op); decided != auto_mesh_.variables.end())
       layouts = {decided->second};
@@ -340,21 +342,21 @@ class ModelMaker {
     return all;
   }
 
-  void read(PValueId value, Layouts wanted) { demands_[value].push_back({std::move(wanted), weight_, point_}); }
+  void add_read(PValueId value, Layouts wanted) { demands_[value].push_back({std::move(wanted), weight_, point_}); }
 
   /// Adds the node, which is on another device, as a reader of its inputs from number `first` on.
-  void read_whole(const Node& node, std::uint32_t first) {
-    for (std::uint32_t i = first; i < node.inputs; ++i) read_everywhere(program_.inputs(node)[i], weight_);
+  void add_reads_elsewhere(const Node& node, std::uint32_t first) {
+    for (std::uint32_t i = first; i < node.inputs; ++i) add_replicated_read(program_.inputs(node)[i], weight_);
   }
 
-  void read_everywhere(PValueId value, std::int64_t weight) {
+  void add_replicated_read(PValueId value, std::int64_t weight) {
     demands_[value].push_back({layouts_of(kNone, std::vector<Layout>{where_.all_replicated()}), weight, point_});
   }
 
   /// Adds the conversion costs between the producer of a value and its readers. If there are several readers, an extra
   /// variable of the problem chooses a layout to which the value is converted once. An annotated layout is the only
   /// choice of that variable.
-  void connect(PValueId value) {
+  void add_conversion_costs(PValueId value) {
     const Node& node = program_.nodes[program_.values[value].producer];
     Layouts source = sources_[value];
     const std::int64_t made_weight = weights_[region_of(value)];
@@ -374,17 +376,17 @@ class ModelMaker {
           once.push_back(layout);
     }
     if (once.empty()) {
-      keep(value, source);
+      add_memory(value, source);
     } else {
       const Layouts converted = layouts_of(model_.problem_.add(std::vector<std::int64_t>(once.size())), once);
       convert(value, source, converted, made_weight);
-      keep_converted(value, source, converted);
+      add_memory_converted(value, source, converted);
       if (!forced) model_.conversions_.emplace(value, std::pair(converted.variable, std::move(once)));
       source = converted;
     }
     for (const Demand& demand : demands_[value]) {
       convert(value, source, demand.wanted, demand.weight);
-      if (is_kept(node)) keep_both({demand.point, demand.point + 1}, value, source, demand.wanted);
+      if (is_kept(node)) add_memory_of_copy({demand.point, demand.point + 1}, value, source, demand.wanted);
     }
   }
 
@@ -394,15 +396,15 @@ class ModelMaker {
   [[nodiscard]] bool is_kept(const Node& node) const { return node.kind == NodeKind::variable || node.once; }
 
   /// Adds the memory of a value in the layout in which it is made.
-  void keep(PValueId value, const Layouts& source) {
+  void add_memory(PValueId value, const Layouts& source) {
     const Node& node = program_.nodes[program_.values[value].producer];
     if (node.kind != NodeKind::variable && lives_.is_free(value)) return;
-    if (is_kept(node)) return keep_during({0, lives_.points()}, value, source);
+    if (is_kept(node)) return add_memory_during({0, lives_.points()}, value, source);
     const bool made = node.kind == NodeKind::compute || node.kind == NodeKind::feed || node.kind == NodeKind::branch;
-    if (made) keep_during(lives_[value], value, source);
+    if (made) add_memory_during(lives_[value], value, source);
   }
 
-  void keep_during(const ValueLives::Life& life, PValueId value, const Layouts& source) {
+  void add_memory_during(const ValueLives::Life& life, PValueId value, const Layouts& source) {
     if (source.variable == kNone) return;
     std::vector<std::int64_t> bytes;
     for (const ConversionTimes::Number number : source.by_choice) bytes.push_back(bytes_of(value, number));
@@ -411,15 +413,15 @@ class ModelMaker {
 
   /// Adds the memory of a value that is converted once. A value that is kept, and a feed, also needs memory in its own
   /// layout.
-  void keep_converted(PValueId value, const Layouts& source, const Layouts& converted) {
+  void add_memory_converted(PValueId value, const Layouts& source, const Layouts& converted) {
     const Node& node = program_.nodes[program_.values[value].producer];
-    if (!is_kept(node) && node.kind != NodeKind::feed) return keep(value, converted);
-    keep(value, source);
-    keep_both(lives_.reading(value), value, source, converted);
+    if (!is_kept(node) && node.kind != NodeKind::feed) return add_memory(value, converted);
+    add_memory(value, source);
+    add_memory_of_copy(lives_.reading(value), value, source, converted);
   }
 
   /// Adds the memory of a value in another layout, in addition to its own layout, if the two differ.
-  void keep_both(const ValueLives::Life& life, PValueId value, const Layouts& own, const Layouts& other) {
+  void add_memory_of_copy(const ValueLives::Life& life, PValueId value, const Layouts& own, const Layouts& other) {
     if (own.variable == kNone || other.variable == kNone) return;
     const bool forwards = own.variable < other.variable;
     const Layouts& first = forwards ? own : other;
@@ -451,7 +453,7 @@ class ModelMaker {
   /// Adds the times of the conversions between each choice of `from` and each choice of `to`.
   void convert(PValueId value, const Layouts& from, const Layouts& to, std::int64_t weight) {
     const auto cost = [&](std::size_t i, std::size_t j) {
-      return times(conversions_.of(value, shares_[value], from.by_choice[i], to.by_choice[j]), weight);
+      return cost_of_messages(conversions_.of(value, shares_[value], from.by_choice[i], to.by_choice[j]), weight);
     };
     if (from.variable == kNone && to.variable == kNone) return;
     if (from.variable == to.variable || from.variable == kNone || to.variable == kNone) {

@@ -96,7 +96,7 @@ std::string problem_file(const Program& program, const std::string& name, std::i
   return "{\"problem\": {\"name\": \"" + name + "\",\n" + program.problem.problem +
          (limit ? ",\n\"usage_limit\": " + std::to_string(*limit) : "") +
          "},\n\"solution\": {\"picoseconds_of_cost\": " + std::to_string(program.cost_unit) +
-         ", \"value\": " + in_units(program.chosen_value) + ", \"bound\": " + in_units(bound) +
+         ", \"value\": " + in_units(program.chosen_cost) + ", \"bound\": " + in_units(bound) +
          ",\n\"choices\": " + program.problem.choices + "}}\n";
 }
 

@@ -6,9 +6,9 @@
 namespace ferry {
 namespace {
 
-class Finder {
+class StretchFinder {
  public:
-  explicit Finder(PlanClass& plan) : plan_(plan) {}
+  explicit StretchFinder(PlanClass& plan) : plan_(plan) {}
 
   void run() {
     if (plan_.queues.empty()) return;
@@ -75,7 +75,7 @@ class Finder {
 }  // namespace
 
 void capture_stretches(ClassPlan& plan) {
-  Finder(plan.role).run();
+  StretchFinder(plan.role).run();
 }
 
 }  // namespace ferry

@@ -36,25 +36,25 @@ struct Limit {
 };
 
 /// The lines with the highest costs, the highest first.
-std::vector<std::string> dearest(const std::vector<MessageCost>& costs, const Limit& limit) {
-  struct OfLine {
+std::vector<std::string> costliest_lines(const std::vector<MessageCost>& costs, const Limit& limit) {
+  struct LineCost {
     std::string where;
     std::vector<std::string> names;
     std::int64_t cost = 0;
   };
-  std::vector<OfLine> lines;
+  std::vector<LineCost> lines;
   std::map<std::string, std::size_t> numbers;
   for (const MessageCost& cost : costs) {
     if (cost.*limit.cost == 0) continue;
     const auto [at, fresh] = numbers.try_emplace(cost.line.known() ? cost.line.str() : cost.name, lines.size());
     if (fresh) lines.push_back({cost.line.known() ? formatted(" at {}", cost.line.str()) : "", {}, 0});
-    OfLine& line = lines[at->second];
+    LineCost& line = lines[at->second];
     line.cost += cost.*limit.cost;
     if (std::ranges::find(line.names, cost.name) == line.names.end()) line.names.push_back(cost.name);
   }
-  std::ranges::stable_sort(lines, [](const OfLine& a, const OfLine& b) { return a.cost > b.cost; });
+  std::ranges::stable_sort(lines, [](const LineCost& a, const LineCost& b) { return a.cost > b.cost; });
   std::vector<std::string> texts;
-  for (const OfLine& line : lines) {
+  for (const LineCost& line : lines) {
     if (texts.size() == kNamed) {
       texts.push_back("and " + plural(lines.size() - kNamed, "line") + " more");
       break;
@@ -78,7 +78,7 @@ void check(const std::vector<MessageCost>& costs, const Limit& limit) {
   Error error(Code::plan, "a step sends {}; its budget is {}, and {:?} goes over it", as_is(limit.text(total)),
               as_is(limit.text(limit.most)), over->name);
   error.at(over->line);
-  for (const std::string& line : dearest(costs, limit)) error.note(line);
+  for (const std::string& line : costliest_lines(costs, limit)) error.note(line);
   throw error.hint(std::string("place ops nearer to what they use (ferry explain), or --budget ") + limit.name + "=" +
                    std::to_string(total) + ", the smallest that would do");
 }

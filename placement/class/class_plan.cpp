@@ -5,9 +5,9 @@
 namespace ferry {
 namespace {
 
-class Checker {
+class ClassChecker {
  public:
-  explicit Checker(const ClassPlan& plan) : plan_(plan), role_(plan.role) {}
+  explicit ClassChecker(const ClassPlan& plan) : plan_(plan), role_(plan.role) {}
 
   void run() const {
     for (std::uint32_t b = 0; b < role_.buffers.size(); ++b) buffer(b);
@@ -51,7 +51,7 @@ class Checker {
         require(b < role_.buffers.size(), where() + ": no such buffer");
     }
     require(i.scratch == kNone || i.scratch < role_.buffers.size(), where() + ": no such scratch buffer");
-    require((i.may & kMovable) == 0 || plan_.spreads(r), where() + ": movable where only thread 0 runs");
+    require((i.may & kMovable) == 0 || plan_.may_spread(r), where() + ": movable where only thread 0 runs");
     require(i.strand < role_.strands(), where() + ": on a thread or queue that is not there");
     if (i.what == Opcode::loop || i.what == Opcode::branch)
       require(i.region() < plan_.regions() && i.other_region() < plan_.regions(), where() + ": no such region");
@@ -134,7 +134,7 @@ void ClassPlan::join() {
 }
 
 void check_class(const ClassPlan& plan) {
-  Checker(plan).run();
+  ClassChecker(plan).run();
 }
 
 }  // namespace ferry

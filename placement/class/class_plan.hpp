@@ -85,7 +85,7 @@ class ClassPlan {
 
   /// Whether any thread may run instructions of this region: true for the step if there are several threads and no
   /// queues.
-  [[nodiscard]] bool spreads(std::uint32_t region) const {
+  [[nodiscard]] bool may_spread(std::uint32_t region) const {
     return region == 1 && role.threads > 1 && role.queues.empty();
   }
 

@@ -20,14 +20,14 @@ bool starts_message(Opcode what) {
   return what == Opcode::send || what == Opcode::receive || what == Opcode::collective;
 }
 
-class Copier {
+class DeviceCopier {
  public:
-  explicit Copier(ClassPlan& plan) : form_(plan), tables_(plan.tables()), plan_(plan.role) {}
+  explicit DeviceCopier(ClassPlan& plan) : form_(plan), tables_(plan.tables()), plan_(plan.role) {}
 
   void run() {
     for (std::uint32_t region = 0; region < form_.regions(); ++region)
       for (const Instruction& i : form_.list(region))
-        if (is_of_library(i)) static_cast<void>(gpu_of(i));
+        if (is_gpu_collective(i)) static_cast<void>(gpu_of(i));
     if (std::ranges::all_of(plan_.devices, is_host)) return;
     add_queues();
     find_written();
@@ -60,12 +60,12 @@ class Copier {
   [[nodiscard]] bool has_collectives(std::uint32_t device) {
     for (std::uint32_t region = 0; region < form_.regions(); ++region)
       for (const Instruction& i : form_.list(region))
-        if (is_of_library(i) && gpu_of(i) == device) return true;
+        if (is_gpu_collective(i) && gpu_of(i) == device) return true;
     return false;
   }
 
   /// Whether the instruction belongs to a collective that GPUs run.
-  [[nodiscard]] bool is_of_library(const Instruction& i) const {
+  [[nodiscard]] bool is_gpu_collective(const Instruction& i) const {
     return (i.what == Opcode::collective || i.what == Opcode::collective_wait) &&
            tables_.plan().collectives[i.collective()].gpu != kNone;
   }
@@ -117,7 +117,7 @@ class Copier {
     const std::uint32_t whole = storage(first(list[0].inputs));
     for (const Instruction& i : list) {
       if (i.what != Opcode::send || first(i.inputs) == whole || storage(first(i.inputs)) != whole) return;
-      static_cast<void>(copied_to(host_, first(i.inputs), i));
+      static_cast<void>(copy_to(host_, first(i.inputs), i));
     }
   }
 
@@ -129,23 +129,23 @@ class Copier {
 
   void visit(Instruction i) {
     if (i.what == Opcode::copy) return push_copy(first(i.inputs), first(i.outputs), i);
-    if (is_of_library(i)) return of_library(i);
+    if (is_gpu_collective(i)) return add_gpu_collective(i);
     if (is_wait(i.what)) return wait(i);
-    const std::uint32_t device = runs_on(i);
+    const std::uint32_t device = device_of(i);
     if (device != host_) {
       i.strand = queue(device, PlanQueue::Role::compute);
       queued_ = true;
     }
     Buffers in, out, copied_out;
     if (i.what == Opcode::loop)
-      in = {copied_after(first(i.inputs), i.region())};
+      in = {copy_after(first(i.inputs), i.region())};
     else
-      for (const std::uint32_t k : i.inputs) in.push_back(copied_to(device, plan_.operands[k], i));
+      for (const std::uint32_t k : i.inputs) in.push_back(copy_to(device, plan_.operands[k], i));
     const bool inside =
         i.what == Opcode::loop || i.what == Opcode::branch;  // instructions in their regions write the outputs
     for (const std::uint32_t k : i.outputs) {
       const std::uint32_t b = plan_.operands[k];
-      out.push_back(inside || lies_on(device, b) ? b : twin(device, b));
+      out.push_back(inside || is_on(device, b) ? b : add_like(device, b));
       copied_out.push_back(b);
     }
     form_.push(i, in, out);
@@ -159,14 +159,14 @@ class Copier {
 
   /// Adds a collective that GPUs run. Later work on its queue runs after its end, so its wait follows immediately, and
   /// other strands wait for the wait.
-  void of_library(Instruction i) {
+  void add_gpu_collective(Instruction i) {
     if (i.what == Opcode::collective_wait) return;
     const std::uint32_t device = gpu_of(i);
     i.strand = queue(device, PlanQueue::Role::collective);
     i.may = 0;
     queued_ = true;
     Buffers in, out;
-    for (const std::uint32_t k : i.inputs) in.push_back(copied_to(device, plan_.operands[k], i));
+    for (const std::uint32_t k : i.inputs) in.push_back(copy_to(device, plan_.operands[k], i));
     for (const std::uint32_t b : plan_.outputs(i)) out.push_back(b);
     for (const Opcode what : {Opcode::collective, Opcode::collective_wait}) {
       i.what = what;
@@ -186,27 +186,27 @@ class Copier {
   }
 
   /// The device that runs the instruction: for a kernel the device of its outputs, else the host.
-  [[nodiscard]] std::uint32_t runs_on(const Instruction& i) const {
+  [[nodiscard]] std::uint32_t device_of(const Instruction& i) const {
     return i.what == Opcode::kernel && i.outputs.count > 0 ? plan_.buffers[first(i.outputs)].device : host_;
   }
 
   // ---- Copies ----
 
-  [[nodiscard]] bool lies_on(std::uint32_t device, std::uint32_t b) const {
+  [[nodiscard]] bool is_on(std::uint32_t device, std::uint32_t b) const {
     return plan_.buffers[b].device == device || plan_.buffers[b].space == Buffer::Space::none;
   }
 
   /// The buffer itself if it is on that device, else its copy there. Adds the copy instruction if there is none yet. If
   /// the buffer is a view of a whole storage, the storage is copied, so that its views share the copy.
-  std::uint32_t copied_to(std::uint32_t device, std::uint32_t b, const Instruction& user) {
-    if (lies_on(device, b)) return b;
+  std::uint32_t copy_to(std::uint32_t device, std::uint32_t b, const Instruction& user) {
+    if (is_on(device, b)) return b;
     const std::uint32_t root = storage(b);
     const bool whole = plan_.buffers[root].bytes == plan_.buffers[b].bytes;
     const std::uint32_t from = whole ? root : b;
     const bool of_setup = !written_.contains(root);
     const auto [at, fresh] = (of_setup ? copies_of_setup_ : copies_).try_emplace({from, device});
-    if (fresh) at->second = twin(device, from);
-    if (!of_setup ? fresh : form_.region() == 0 && (fresh || leave_out(from, at->second)))
+    if (fresh) at->second = add_like(device, from);
+    if (!of_setup ? fresh : form_.region() == 0 && (fresh || cancel_setup_copy(from, at->second)))
       push_copy(from, at->second, user);
     else if (fresh)
       at_end_[0].emplace_back(from, at->second);
@@ -214,12 +214,14 @@ class Copier {
   }
 
   /// Cancels a copy that was to be made at the end of the setup; false if there is none.
-  bool leave_out(std::uint32_t from, std::uint32_t to) { return std::erase(at_end_[0], std::pair(from, to)) > 0; }
+  bool cancel_setup_copy(std::uint32_t from, std::uint32_t to) {
+    return std::erase(at_end_[0], std::pair(from, to)) > 0;
+  }
 
   /// The buffer itself if it is on the host, else its copy there, which is made at the end of `region`.
-  std::uint32_t copied_after(std::uint32_t b, std::uint32_t region) {
-    if (lies_on(host_, b)) return b;
-    const std::uint32_t to = twin(host_, b);
+  std::uint32_t copy_after(std::uint32_t b, std::uint32_t region) {
+    if (is_on(host_, b)) return b;
+    const std::uint32_t to = add_like(host_, b);
     at_end_[region].emplace_back(b, to);
     return to;
   }
@@ -255,7 +257,7 @@ class Copier {
   // ---- Buffers ----
 
   /// Adds a buffer like `b` on that device. If `b` is not a view, also adds the same views of its parts.
-  std::uint32_t twin(std::uint32_t device, std::uint32_t b) {
+  std::uint32_t add_like(std::uint32_t device, std::uint32_t b) {
     Buffer buffer = plan_.buffers[b];
     buffer.offset = 0;
     buffer.space = Buffer::Space::step;
@@ -315,7 +317,7 @@ class Copier {
 }  // namespace
 
 void copy_between_devices(ClassPlan& plan) {
-  Copier(plan).run();
+  DeviceCopier(plan).run();
 }
 
 }  // namespace ferry

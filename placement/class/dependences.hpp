@@ -35,7 +35,7 @@ class Dependences {
   /// The buffer that represents the operand's bytes: its storage, or the first buffer that is the same part of the
   /// storage.
   [[nodiscard]] std::uint32_t operand(Range range, std::uint32_t k) const {
-    return bytes_of_[plan_.operands[range[k]]];
+    return representative_[plan_.operands[range[k]]];
   }
   template <class F>
   void each(std::uint32_t buffer, F f) const {
@@ -44,13 +44,13 @@ class Dependences {
     if (const auto found = parts_.find(buffer); found != parts_.end())
       for (const std::uint32_t part : found->second) f(part);
   }
-  void open(std::uint32_t i, std::uint32_t whole);
-  void need(std::uint32_t i, std::uint32_t earlier);
+  void depend_on_first_write(std::uint32_t i, std::uint32_t whole);
+  void add_dependence(std::uint32_t i, std::uint32_t earlier);
   void read(std::uint32_t i, std::uint32_t buffer);
   void write(std::uint32_t i, std::uint32_t buffer);
 
   const PlanClass& plan_;
-  std::vector<std::uint32_t> bytes_of_;                                  // by buffer: the representative of its bytes
+  std::vector<std::uint32_t> representative_;                            // by buffer: the representative of its bytes
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> parts_;  // by buffer: its parts
   std::vector<std::uint32_t> first_, needs_;
   std::vector<std::uint32_t> writer_, reader_;  // by buffer: the last writer, the head of its list of readers

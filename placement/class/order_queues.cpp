@@ -17,12 +17,12 @@ class Orderer {
     for (std::uint32_t region = 0; region < plan_.regions.size(); ++region) {
       if (plan_.regions[region].kind == Region::Kind::tile) continue;
       const Range range = plan_.regions[region].instructions;
-      region == 1 ? by_needs(range) : in_turn(range);
+      region == 1 ? add_waits_by_needs(range) : add_waits_in_order(range);
     }
   }
 
  private:
-  void by_needs(Range range) {
+  void add_waits_by_needs(Range range) {
     const Dependences needs(plan_, range);
     StrandClocks clocks(plan_.strands(), plan_.threads);
     for (std::uint32_t i = 0; i < range.count; ++i) {
@@ -38,7 +38,7 @@ class Orderer {
     }
   }
 
-  void in_turn(Range range) {
+  void add_waits_in_order(Range range) {
     std::vector<std::uint32_t> counts(plan_.strands(), 0);
     std::uint32_t before = 0;
     for (const std::uint32_t i : range) {

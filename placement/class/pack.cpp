@@ -25,7 +25,7 @@ std::uint64_t gap_for(std::uint64_t bytes, const std::vector<const LiveRange*>& 
 }
 
 /// Places the ranges one after another in this order, and returns the bytes that all of them take together.
-std::uint64_t pack_in(const std::vector<std::uint32_t>& order, std::span<LiveRange> ranges) {
+std::uint64_t place_in_order(const std::vector<std::uint32_t>& order, std::span<LiveRange> ranges) {
   std::uint64_t all = 0;
   std::vector<const LiveRange*> placed, taken;  // both by offset
   for (const std::uint32_t i : order) {
@@ -72,7 +72,7 @@ class Packing {
   explicit Packing(std::span<LiveRange> ranges) : ranges_(ranges), now_(ranges.begin(), ranges.end()), best_(now_) {}
 
   void attempt(const std::vector<std::uint32_t>& order) {
-    const std::uint64_t bytes = pack_in(order, now_);
+    const std::uint64_t bytes = place_in_order(order, now_);
     if (bytes >= bytes_) return;
     bytes_ = bytes;
     best_ = now_;
@@ -135,7 +135,7 @@ std::uint64_t pack(std::span<LiveRange> ranges) {
   return packing.keep();
 }
 
-std::uint64_t most_alive(std::span<const LiveRange> ranges) {
+std::uint64_t max_live_bytes(std::span<const LiveRange> ranges) {
   return peak_of(ranges).bytes;
 }
 

@@ -19,12 +19,13 @@ struct LiveRange {
 /// - largest first, among equals the longest lived (as TensorFlow Lite's greedy-by-size planner: Pisarchyk and Lee,
 ///   "Efficient Memory Management for Deep Neural Net Inference", 2020);
 /// - the same, but first the ranges that are live when the most bytes are live;
-/// - if the result is not within 1/64 of most_alive(), some rounds in which the ranges that were at the end of memory
+/// - if the result is not within 1/64 of max_live_bytes(), some rounds in which the ranges that were at the end of
+/// memory
 ///   come first; then such rounds again, beginning with the ranges that end last.
 /// Takes quadratic time. Deterministic, thread-safe.
 [[nodiscard]] std::uint64_t pack(std::span<LiveRange> ranges);
 
 /// The most bytes that are live at one time. No packing takes fewer bytes.
-[[nodiscard]] std::uint64_t most_alive(std::span<const LiveRange> ranges);
+[[nodiscard]] std::uint64_t max_live_bytes(std::span<const LiveRange> ranges);
 
 }  // namespace ferry

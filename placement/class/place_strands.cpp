@@ -37,7 +37,7 @@ class StrandPlacer {
   void run() {
     find_costs();
     find_strands();
-    deal();
+    assign_threads();
     make_waits();
     if (finished_ * 100 <= alone_ * (100 - kGain)) return;
     plan_.waits.clear();
@@ -110,7 +110,7 @@ class StrandPlacer {
 
   // ---- Threads ----
 
-  void deal() {
+  void assign_threads() {
     std::vector<std::uint32_t> order(strands_.size());
     std::iota(order.begin(), order.end(), 0U);
     std::stable_sort(order.begin(), order.end(),
@@ -119,7 +119,7 @@ class StrandPlacer {
     for (std::size_t begin = 0; begin < order.size();) {
       std::size_t end = begin;
       while (end < order.size() && strands_[order[end]].level == strands_[order[begin]].level) ++end;
-      deal_level(std::span(order).subspan(begin, end - begin));
+      assign_level(std::span(order).subspan(begin, end - begin));
       begin = end;
     }
     for (std::uint32_t i = 0; i < step_.count; ++i)
@@ -128,7 +128,7 @@ class StrandPlacer {
 
   /// Assigns the strands of one level to threads: in blocks of equal cost if there are enough strands for all threads,
   /// else one by one.
-  void deal_level(std::span<const std::uint32_t> strands) {
+  void assign_level(std::span<const std::uint32_t> strands) {
     std::uint64_t total = 0, before = 0;
     for (std::uint32_t s : strands) total += strands_[s].cost;
     for (std::uint32_t s : strands) {

@@ -19,7 +19,7 @@ constexpr std::size_t kPacked = 6000;
 /// Free ranges of one arena.
 class Arena {
  public:
-  std::uint64_t take(std::uint64_t bytes) {
+  std::uint64_t allocate(std::uint64_t bytes) {
     auto best = by_size_.lower_bound(bytes);
     if (best == by_size_.end()) return grow(bytes);
     const auto [size, offset] = *best;
@@ -29,7 +29,7 @@ class Arena {
     return offset;
   }
 
-  void give(std::uint64_t offset, std::uint64_t bytes) {
+  void deallocate(std::uint64_t offset, std::uint64_t bytes) {
     auto next = free_.lower_bound(offset);
     if (next != free_.end() && offset + bytes == next->first) {
       bytes += next->second;
@@ -47,7 +47,7 @@ class Arena {
   }
 
   [[nodiscard]] std::uint64_t size() const { return size_; }
-  /// Sets the size; no take() may follow.
+  /// Sets the size; no allocate() may follow.
   void shrink(std::uint64_t bytes) { size_ = bytes; }
 
  private:
@@ -145,7 +145,8 @@ class MemoryPlanner {
       for (std::uint32_t k = 0; k < instruction.inputs.count; ++k) {
         if (!is_whole(plan_.inputs(instruction)[k])) continue;
         const std::uint32_t in = storage_of(plan_, plan_.inputs(instruction)[k]);
-        if (!may_write_over(instruction, o, k) || !is_last_in(i, in) || !may_inherit(in, out) || !others_done(in, i))
+        if (!may_overwrite_input(instruction, o, k) || !is_last_in(i, in) || !may_inherit(in, out) ||
+            !others_done(in, i))
           continue;
         heir_[in] = out;
         inherits_[out] = true;
@@ -157,7 +158,7 @@ class MemoryPlanner {
   /// Whether the instruction has read input k, or each element of it, before it writes output o over the same bytes.
   /// False for an epilogue: its first kernel needs all of its inputs while the other kernels write. In a tile region
   /// with rows, false for values with fewer elements, which other rows may need.
-  bool may_write_over(const Instruction& instruction, std::uint32_t o, std::uint32_t k) const {
+  bool may_overwrite_input(const Instruction& instruction, std::uint32_t o, std::uint32_t k) const {
     if (instruction.what == Opcode::tiles && instruction.tile_elements() == 0) return false;
     const std::uint32_t out = plan_.outputs(instruction)[o];
     const std::uint32_t in = plan_.inputs(instruction)[k];
@@ -180,7 +181,7 @@ class MemoryPlanner {
     for (std::uint32_t k = 0; k < kernel.inputs.count; ++k) {
       const std::uint32_t in = plan_.inputs(kernel)[k];
       if (storage_of(plan_, in) != storage) continue;
-      if (!is_whole(in) || !may_take(kernel, k)) return false;
+      if (!is_whole(in) || !may_overwrite(kernel, k)) return false;
     }
     return true;
   }
@@ -234,7 +235,7 @@ class MemoryPlanner {
   }
 
   /// The index, in the step's own list, of the instruction that contains a position; kNone in the setup.
-  [[nodiscard]] std::uint32_t around(std::uint32_t position) const {
+  [[nodiscard]] std::uint32_t instruction_at(std::uint32_t position) const {
     const auto after = std::upper_bound(at_position_.begin(), at_position_.end(), position);
     return after == at_position_.begin() ? kNone : static_cast<std::uint32_t>(after - at_position_.begin()) - 1;
   }
@@ -242,7 +243,7 @@ class MemoryPlanner {
   /// Whether no other strand uses the buffer any more when the instruction begins.
   [[nodiscard]] bool others_done(std::uint32_t buffer, std::uint32_t instruction) const {
     if (strands_ == 1) return true;
-    const std::uint32_t i = around(lifetimes_.position(instruction));
+    const std::uint32_t i = instruction_at(lifetimes_.position(instruction));
     for (std::uint32_t t = 0; i != kNone && t < strands_; ++t)
       if (t != clocks_->strand(i) && lifetimes_.last_on(buffer, t) > reached(i, t)) return false;
     return true;
@@ -265,11 +266,11 @@ class MemoryPlanner {
     for (std::uint32_t k = 0; k < order.size(); ++k) turn[order[k]] = k;
     for (std::uint32_t b : order) {
       if (inherits_[b]) continue;  // placed together with the buffer that it shares bytes with
-      const std::uint32_t i = strands_ == 1 ? kNone : around(lifetimes_[b].first);
+      const std::uint32_t i = strands_ == 1 ? kNone : instruction_at(lifetimes_[b].first);
       const std::uint32_t home = i == kNone ? 0 : clocks_->strand(i);
       release(home, lifetimes_[b].first, i);
       Buffer& buffer = plan_.buffers[b];
-      buffer.offset = arena(buffer, home).take(padded(buffer)) + header(buffer);
+      buffer.offset = arena(buffer, home).allocate(padded(buffer)) + header(buffer);
       std::uint32_t tail = b;
       home_[b] = home;
       for (std::uint32_t heir = heir_[b]; heir != kNone; tail = heir, heir = heir_[heir]) {
@@ -296,7 +297,7 @@ class MemoryPlanner {
         while (heir_[tail] != kNone) tail = heir_[tail];
         ranges.push_back({lifetimes_[b].first, lifetimes_[tail].last, padded(plan_.buffers[b])});
       }
-      if (ranges.size() > kPacked || most_alive(ranges) == arenas_[device].size()) continue;
+      if (ranges.size() > kPacked || max_live_bytes(ranges) == arenas_[device].size()) continue;
       const std::uint64_t bytes = pack(ranges);
       if (bytes >= arenas_[device].size()) continue;
       arenas_[device].shrink(bytes);
@@ -321,7 +322,7 @@ class MemoryPlanner {
           ending_[home * strands_ + next].push({lifetimes_.last_on(ended.buffer, next), ended.turn, ended.buffer});
         } else {
           const Buffer& buffer = plan_.buffers[ended.buffer];
-          arena(buffer, home).give(buffer.offset - header(buffer), padded(buffer));
+          arena(buffer, home).deallocate(buffer.offset - header(buffer), padded(buffer));
         }
       }
     }

@@ -19,7 +19,7 @@ class Sharing {
   void run() {
     const auto& all = role_.instructions;
     if (std::ranges::any_of(all, [this](const Instruction& i) { return may_put(i); })) put();
-    if (std::ranges::any_of(all, [this](const Instruction& i) { return gets(i); })) stage();
+    if (std::ranges::any_of(all, [this](const Instruction& i) { return is_get_collective(i); })) add_scratch_for_gets();
   }
 
  private:
@@ -50,10 +50,10 @@ class Sharing {
       for (const Instruction& i : role_.instructions_of(region)) {
         if (i.strand != 0) continue;
         constexpr std::uint32_t kAlone = 3, kInTiles = 4;  // in tiles it is an output of the region, too
-        if (i.what == Opcode::kernel) note(i, {&i, kAlone}, makers);
+        if (i.what == Opcode::kernel) record_maker(i, {&i, kAlone}, makers);
         if (i.what == Opcode::tiles && i.tile_elements() != 0)
           for (const Instruction& member : role_.instructions_of(role_.regions[i.region()]))
-            note(member, {&i, kInTiles}, makers);
+            record_maker(member, {&i, kInTiles}, makers);
         if (!may_put(i)) continue;
         const std::uint32_t b = role_.inputs(i)[0];
         const auto maker = makers.find(b);
@@ -63,35 +63,36 @@ class Sharing {
     }
   }
 
-  void note(const Instruction& kernel, const Maker& maker, Makers& makers) const {
+  void record_maker(const Instruction& kernel, const Maker& maker, Makers& makers) const {
     if (kernel.outputs.count == 1 && class_.facts.streams.contains(kernel.op)) makers[role_.outputs(kernel)[0]] = maker;
   }
 
-  [[nodiscard]] bool gets(const Instruction& i) const {
+  [[nodiscard]] bool is_get_collective(const Instruction& i) const {
     return (i.what == Opcode::collective || i.what == Opcode::collective_wait) && i.inputs.count > 0 &&
            plan_.schedules[plan_.collectives[i.collective()].schedule].via == Via::get;
   }
 
-  void stage() {
+  void add_scratch_for_gets() {
     const Lifetimes lifetimes(role_);
-    std::unordered_map<std::uint32_t, std::uint32_t> rooms;  // by collective
+    std::unordered_map<std::uint32_t, std::uint32_t> scratch_buffers;  // by collective
     for (Instruction& i : role_.instructions) {
-      if (!gets(i)) continue;
+      if (!is_get_collective(i)) continue;
       const std::uint32_t input = role_.inputs(i)[0];
       if (!lifetimes.kept(storage_of(role_, input))) continue;
-      const auto [at, fresh] = rooms.try_emplace(i.collective(), static_cast<std::uint32_t>(role_.buffers.size()));
-      if (fresh) add_room(role_.buffers[input].bytes, role_.buffers[input].device);
+      const auto [at, fresh] =
+          scratch_buffers.try_emplace(i.collective(), static_cast<std::uint32_t>(role_.buffers.size()));
+      if (fresh) add_scratch(role_.buffers[input].bytes, role_.buffers[input].device);
       i.scratch = at->second;
     }
   }
 
-  void add_room(std::uint64_t bytes, std::uint32_t device) {
-    Buffer room;
-    room.dtype = DType::uint8;
-    room.sizes = {static_cast<std::int64_t>(bytes)};
-    room.bytes = bytes;
-    room.device = device;
-    role_.buffers.push_back(std::move(room));
+  void add_scratch(std::uint64_t bytes, std::uint32_t device) {
+    Buffer scratch;
+    scratch.dtype = DType::uint8;
+    scratch.sizes = {static_cast<std::int64_t>(bytes)};
+    scratch.bytes = bytes;
+    scratch.device = device;
+    role_.buffers.push_back(std::move(scratch));
   }
 
   ClassPlan& class_;

@@ -20,7 +20,7 @@ StrandClocks::StrandClocks(const PlanClass& plan) : StrandClocks(plan.strands(),
 void StrandClocks::add(std::uint32_t strand, std::span<const Wait> waits) {
   const bool learns = !waits.empty() || strand >= first_queue_;
   std::vector<std::uint32_t> known;
-  if (learns) known = next(strand);
+  if (learns) known = clock_of_next(strand);
   const std::uint32_t count = ++done_[strand];
   counts_.push_back(count);
   strands_of_.push_back(static_cast<std::uint16_t>(strand));
@@ -34,7 +34,7 @@ void StrandClocks::add(std::uint32_t strand, std::span<const Wait> waits) {
   known_.insert(known_.end(), known.begin(), known.end());
 }
 
-std::vector<std::uint32_t> StrandClocks::next(std::uint32_t strand) const {
+std::vector<std::uint32_t> StrandClocks::clock_of_next(std::uint32_t strand) const {
   const auto mine = latest(strand);
   std::vector<std::uint32_t> known(mine.begin(), mine.end());
   if (strand < first_queue_) return known;
@@ -44,7 +44,7 @@ std::vector<std::uint32_t> StrandClocks::next(std::uint32_t strand) const {
 }
 
 std::vector<Wait> StrandClocks::needed(std::uint32_t strand, std::vector<Wait> waits) const {
-  const std::vector<std::uint32_t> mine = next(strand);
+  const std::vector<std::uint32_t> mine = clock_of_next(strand);
   std::erase_if(waits, [&](const Wait& wait) { return wait.strand == strand || wait.count <= mine[wait.strand]; });
   std::sort(waits.begin(), waits.end(), [](const Wait& a, const Wait& b) {
     return a.strand != b.strand ? a.strand < b.strand : a.count > b.count;

@@ -49,7 +49,7 @@ class StrandClocks {
     return {known_.data() + changes_[strand].back().first, strands_};
   }
   /// The clock of the strand's next instruction, without its waits.
-  [[nodiscard]] std::vector<std::uint32_t> next(std::uint32_t strand) const;
+  [[nodiscard]] std::vector<std::uint32_t> clock_of_next(std::uint32_t strand) const;
   [[nodiscard]] const std::uint32_t* before(std::uint32_t strand, std::uint32_t count) const;
 
   std::uint32_t strands_, first_queue_;

@@ -14,7 +14,7 @@ class Updater {
 
   void run() {
     if (updates_.empty()) return;
-    index();
+    find_uses();
     for (VariableUpdate& update : updates_) {
       if (!is_state(update.value) || update.value == update.variable) continue;
       const std::uint32_t kept = add_copy_of(update.value);
@@ -37,14 +37,14 @@ class Updater {
     bool viewed = false;
   };
 
-  void index() {
+  void find_uses() {
     uses_.resize(plan_.buffers.size());
     for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b)
       if (storage_of(plan_, b) != b) uses_[storage_of(plan_, b)].viewed = true;
-    for (std::uint32_t i = 0; i < step_.size(); ++i) note(i);
+    for (std::uint32_t i = 0; i < step_.size(); ++i) record_uses(i);
   }
 
-  void note(std::uint32_t position) {
+  void record_uses(std::uint32_t position) {
     const Instruction& instruction = step_[position];
     if (instruction.what == Opcode::loop || instruction.what == Opcode::branch) last_control_ = position;
     for (std::uint32_t k = 0; k < instruction.inputs.count; ++k) uses(operand(instruction.inputs, k)).last = position;
@@ -65,7 +65,7 @@ class Updater {
     const Instruction& maker = step_[value.maker];
     if (maker.what != Opcode::kernel || maker.outputs.count != 1) return false;
     for (std::uint32_t k = 0; k < maker.inputs.count; ++k)
-      if (storage_of(plan_, operand(maker.inputs, k)) == update.variable && !may_take(maker, k)) return false;
+      if (storage_of(plan_, operand(maker.inputs, k)) == update.variable && !may_overwrite(maker, k)) return false;
     if (last_control_ != kNone && last_control_ > value.maker) return false;
     Uses& variable = uses_[update.variable];
     if (variable.last != kNone && variable.last > value.maker) return false;
@@ -102,7 +102,7 @@ class Updater {
     copy.inputs = {at, 1};
     copy.outputs = {at + 1, 1};
     step_.push_back(copy);
-    note(static_cast<std::uint32_t>(step_.size() - 1));
+    record_uses(static_cast<std::uint32_t>(step_.size() - 1));
   }
 
   PlanClass& plan_;
@@ -171,7 +171,7 @@ class CarriedValues {
     for (std::uint32_t k = 0; k < maker.inputs.count; ++k) {
       const std::uint32_t in = plan_.inputs(maker)[k];
       if (storage_of(plan_, in) != carried) continue;
-      if (in != carried || !may_take(maker, k)) return false;
+      if (in != carried || !may_overwrite(maker, k)) return false;
       reads = true;
     }
     return reads;

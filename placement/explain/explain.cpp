@@ -11,7 +11,7 @@
 namespace ferry {
 namespace {
 
-Error unknown(const PlanResult& result, std::string_view name) {
+Error unknown_name_error(const PlanResult& result, std::string_view name) {
   std::vector<std::string> subjects;
   for (const Reason& reason : result.reasons) subjects.push_back(reason.subject);
   const bool is_pattern = name.find_first_of("*?") != std::string_view::npos;
@@ -32,7 +32,7 @@ Messages messages_of(const std::vector<Reason>& reasons) {
 }
 
 /// "in one message with a at f.cpp:1, b at f.cpp:2 and 3 more".
-std::string company(const Reason& reason, const std::vector<const Reason*>& message) {
+std::string shared_message_text(const Reason& reason, const std::vector<const Reason*>& message) {
   constexpr std::size_t kNamed = 3;
   std::vector<std::string> named;
   for (const Reason* other : message)
@@ -93,7 +93,7 @@ std::vector<const Reason*> reasons_for(const PlanResult& result, std::string_vie
   std::vector<const Reason*> chosen;
   for (const Reason& reason : result.reasons)
     if (name.empty() ? all || reason.transfer : matches(reason.subject, pattern)) chosen.push_back(&reason);
-  if (chosen.empty() && !name.empty()) throw unknown(result, name);
+  if (chosen.empty() && !name.empty()) throw unknown_name_error(result, name);
   std::ranges::stable_partition(chosen, [](const Reason* reason) { return reason->transfer; });
   return chosen;
 }
@@ -112,7 +112,7 @@ std::string explain(const PlanResult& result, std::string_view name, bool all) {
     if (reason->line.known()) text += formatted("  at {}", reason->line.str());
     text += "\n";
     if (reason->message > 0)
-      text += std::string(width, ' ') + "  " + company(*reason, messages.at(reason->message)) + "\n";
+      text += std::string(width, ' ') + "  " + shared_message_text(*reason, messages.at(reason->message)) + "\n";
   }
   if (result.placement && !name.empty()) text += text_of(*result.placement);
   for (const std::string& warning : result.warnings) text += "warning: " + warning + "\n";

@@ -69,7 +69,7 @@ bool is_one_a_row(const std::vector<std::int64_t>& from, const std::vector<std::
 }
 
 /// One instruction of a list, or several that have been joined.
-struct Group : Touched {
+struct TileGroup : Touched {
   std::vector<std::uint32_t> members;  ///< places in the list, ascending; empty if it is now part of another group
   Storages whole;  ///< the values of `reads` with one element for each element of the extent, or for each row
   Extent extent;
@@ -80,12 +80,12 @@ struct Group : Touched {
   /// Whether the group may move past the wait for a message. It then keeps its single large input alive instead of its
   /// result, so it takes no more memory.
   [[nodiscard]] bool may_wait() const { return whole.size() <= 1; }
-  [[nodiscard]] bool joins(const Group& later) const {
+  [[nodiscard]] bool joins(const TileGroup& later) const {
     return extent.elements > 0 && device == later.device && together(extent, later.extent).elements >= from &&
            members.size() + later.members.size() <= kTileKernels &&
            (meet(writes, later.whole) || meet(whole, later.whole));
   }
-  void take(Group& other) {
+  void take(TileGroup& other) {
     const auto middle = members.insert(members.end(), other.members.begin(), other.members.end());
     std::inplace_merge(members.begin(), middle, members.end());
     other.members.clear();
@@ -142,7 +142,7 @@ class ElementFuser {
 
   void fuse(std::uint32_t region) {
     const std::vector<Instruction> list = std::move(form_.list(region));
-    std::vector<Group> groups;
+    std::vector<TileGroup> groups;
     std::size_t barrier = 0;
     for (std::uint32_t i = 0; i < list.size(); ++i) {
       groups.push_back(group_of(list[i], i));
@@ -153,7 +153,7 @@ class ElementFuser {
     }
     std::vector<Instruction> fused;
     fused.reserve(list.size());
-    for (const Group& group : groups) {
+    for (const TileGroup& group : groups) {
       if (group.members.size() > 1 && pays(list, group))
         if (const std::optional<Instruction> tiles = make(list, group)) {
           fused.push_back(*tiles);
@@ -165,7 +165,7 @@ class ElementFuser {
   }
 
   /// Whether more than one member works on all elements, not only on one element for each row.
-  bool pays(const std::vector<Instruction>& list, const Group& group) const {
+  bool pays(const std::vector<Instruction>& list, const TileGroup& group) const {
     return std::count_if(group.members.begin(), group.members.end(), [&](std::uint32_t m) {
              bool large = false;
              for (const Range range : {list[m].inputs, list[m].outputs})
@@ -197,8 +197,8 @@ class ElementFuser {
     return {elements >= from_of(instruction) || !facts_.rows.empty() ? elements : 0, 0};
   }
 
-  Group group_of(const Instruction& instruction, std::uint32_t place) const {
-    Group group;
+  TileGroup group_of(const Instruction& instruction, std::uint32_t place) const {
+    TileGroup group;
     group.members = {place};
     group.touch(plan_, instruction);
     group.extent = extent_of(instruction);
@@ -212,7 +212,7 @@ class ElementFuser {
   }
 
   /// Joins the last group with earlier groups, one after another.
-  void join(const std::vector<Instruction>& list, std::vector<Group>& groups, std::size_t barrier) const {
+  void join(const std::vector<Instruction>& list, std::vector<TileGroup>& groups, std::size_t barrier) const {
     for (std::size_t at = groups.size() - 1;;) {
       const std::size_t joined = join_one(list, groups, std::max(barrier, at < kFuseReach ? 0 : at - kFuseReach), at);
       if (joined == groups.size()) return;
@@ -222,13 +222,13 @@ class ElementFuser {
 
   /// Joins the group at `at` with an earlier one, from place `first` on. Returns the place of the joined group, or the
   /// number of groups if none could be joined.
-  std::size_t join_one(const std::vector<Instruction>& list, std::vector<Group>& groups, std::size_t first,
+  std::size_t join_one(const std::vector<Instruction>& list, std::vector<TileGroup>& groups, std::size_t first,
                        std::size_t at) const {
     for (std::size_t before = at; before-- > first;) {
       if (groups[before].members.empty() || !groups[before].joins(groups[at])) continue;
-      const auto free = [&](const Group& moved, bool waits) {
+      const auto free = [&](const TileGroup& moved, bool waits) {
         for (std::size_t between = before + 1; between < at; ++between) {
-          const Group& other = groups[between];
+          const TileGroup& other = groups[between];
           if (!other.members.empty() && ((other.waits && !waits) || other.conflicts(moved))) return false;
         }
         return true;
@@ -244,11 +244,11 @@ class ElementFuser {
 
   /// Whether the members of both groups read the outputs of other members row by row, so that no tile needs rows of
   /// another tile. Without rows this always holds, because all outputs of members have the same number of elements.
-  bool keeps_rows(const std::vector<Instruction>& list, const Group& a, const Group& b) const {
+  bool keeps_rows(const std::vector<Instruction>& list, const TileGroup& a, const TileGroup& b) const {
     const Extent extent = together(a.extent, b.extent);
     if (extent.row == 0) return true;
     bool keeps = true;
-    for (const Group* group : {&a, &b})
+    for (const TileGroup* group : {&a, &b})
       for (std::uint32_t m : group->members) {
         const std::uint32_t out = plan_.outputs(list[m])[0];
         keeps = keeps && extent.has(elements_of(plan_.buffers[out]));
@@ -270,7 +270,7 @@ class ElementFuser {
   // ---- Tile regions ----
 
   /// Makes the `tiles` instruction and its region; nothing if the slots do not fit.
-  std::optional<Instruction> make(const std::vector<Instruction>& list, const Group& group) {
+  std::optional<Instruction> make(const std::vector<Instruction>& list, const TileGroup& group) {
     std::vector<Instruction> body;
     for (std::uint32_t m : group.members) body.push_back(list[m]);
     for (Instruction& member : body) member.may = 0;
@@ -367,7 +367,7 @@ class ElementFuser {
     if (is_inside(out)) {
       for (std::uint32_t k = 0; k < member.inputs.count; ++k) {
         const std::uint32_t b = plan_.inputs(member)[k];
-        const bool may = may_take(member, k) && size_of(plan_.buffers[b].dtype) == bytes &&
+        const bool may = may_overwrite(member, k) && size_of(plan_.buffers[b].dtype) == bytes &&
                          is_of_rows(b, extent) == is_of_rows(out, extent);
         if (taken == kNone && may && ends(b)) taken = b;
       }

@@ -16,9 +16,9 @@ namespace {
 /// a head does far more work on a piece than a kernel does on a tile.
 constexpr std::int64_t kPays = 1024;
 
-class Joiner {
+class EpilogueFuser {
  public:
-  explicit Joiner(ClassPlan& plan) : form_(plan), plan_(plan.role), heads_(plan.facts.heads) {}
+  explicit EpilogueFuser(ClassPlan& plan) : form_(plan), plan_(plan.role), heads_(plan.facts.heads) {}
 
   void run() {
     const std::uint32_t regions = form_.regions();
@@ -71,7 +71,7 @@ class Joiner {
     for (std::uint32_t k = 0; k < i.inputs.count; ++k) {
       const std::uint32_t b = plan_.inputs(i)[k];
       reads_made = reads_made || b == chain.made;
-      fits = fits && (b == chain.made ? may_take(i, k) : storage_of(plan_, b) != taken);
+      fits = fits && (b == chain.made ? may_overwrite(i, k) : storage_of(plan_, b) != taken);
     }
     return reads_made && fits && !has(chain.reads, taken) && !has(chain.writes, taken);
   }
@@ -247,7 +247,7 @@ class Joiner {
 }  // namespace
 
 void fuse_epilogues(ClassPlan& plan) {
-  if (plan.facts.fuse_from > 0 && !plan.facts.heads.empty()) Joiner(plan).run();
+  if (plan.facts.fuse_from > 0 && !plan.facts.heads.empty()) EpilogueFuser(plan).run();
 }
 
 }  // namespace ferry

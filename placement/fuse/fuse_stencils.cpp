@@ -29,11 +29,11 @@ class StencilFuser {
 
  private:
   /// Instructions of the list, by their places, that may become one stencil.
-  struct Group {
+  struct StencilGroup {
     std::vector<std::uint32_t> members;  ///< ascending
     std::int64_t elements = 0;
     Touched touched;
-    std::size_t open = 0;  ///< the place of the first member
+    std::size_t first = 0;  ///< the place of the first member
   };
 
   // ---- Which ----
@@ -42,7 +42,7 @@ class StencilFuser {
   [[nodiscard]] std::int64_t elements(std::uint32_t b) const { return elements_of(plan_.buffers[b]); }
 
   /// Whether the value is on a host, has known sizes, and is large and wide enough.
-  [[nodiscard]] bool pays(std::uint32_t b) const {
+  [[nodiscard]] bool is_large_enough(std::uint32_t b) const {
     const Buffer& buffer = plan_.buffers[b];
     return !buffer.bounded && buffer.space != Buffer::Space::none && !buffer.sizes.empty() &&
            buffer.sizes[buffer.sizes.size() - 1] >= std::min(kShortestRow, form_.facts.fuse_from) &&
@@ -51,12 +51,12 @@ class StencilFuser {
 
   [[nodiscard]] bool is_window(const Instruction& i) const {
     return i.what == Opcode::kernel && form_.facts.shifts.contains(i.op) && (i.may & kFusable) != 0 &&
-           pays(out_of(i)) && plan_.buffers[out_of(i)].view_of == kNone;
+           is_large_enough(out_of(i)) && plan_.buffers[out_of(i)].view_of == kNone;
   }
 
   /// Whether the instruction is elementwise, and each input has as many elements as the output, or a single one.
   [[nodiscard]] bool is_elementwise(const Instruction& i) const {
-    if (!is_fusable(form_, i, form_.facts.fuse_from) || !pays(out_of(i))) return false;
+    if (!is_fusable(form_, i, form_.facts.fuse_from) || !is_large_enough(out_of(i))) return false;
     bool fits = true;
     for (const std::uint32_t b : plan_.inputs(i))
       fits = fits && (elements(b) == elements(out_of(i)) || elements(b) == 1);
@@ -79,8 +79,8 @@ class StencilFuser {
       if (kernel || (is_window(list_[i]) && is_for_kernels(out_of(list_[i])))) makers_[out_of(list_[i])] = i;
       if (kernel) grow(i);
     }
-    std::erase_if(groups_, [&](Group& group) { return !settle(group); });
-    form_.list(region) = with(groups_);
+    std::erase_if(groups_, [&](StencilGroup& group) { return !remove_shared_windows(group); });
+    form_.list(region) = replace_groups(groups_);
   }
 
   /// Whether only elementwise kernels of this list read the window.
@@ -97,11 +97,11 @@ class StencilFuser {
     for (const bool joins : {true, false})
       for (const bool kernels : {true, false}) {
         if (joins && read.empty()) continue;
-        Group group{{}, elements(out_of(list_[i])), {}, i};
+        StencilGroup group{{}, elements(out_of(list_[i])), {}, i};
         if (joins)
-          for (const std::uint32_t g : read) take(group, groups_[g]);
-        pull(group, i, kernels);
-        if (!has_window(group) || !may_be_one(group)) continue;
+          for (const std::uint32_t g : read) merge_group(group, groups_[g]);
+        add_with_makers(group, i, kernels);
+        if (!has_window(group) || !may_be_stencil(group)) continue;
         if (joins)
           for (const std::uint32_t g : read) groups_[g].members.clear();
         for (const std::uint32_t m : group.members) group_of_[m] = static_cast<std::uint32_t>(groups_.size());
@@ -120,38 +120,38 @@ class StencilFuser {
     }
     return read;
   }
-  static void take(Group& group, const Group& other) {
+  static void merge_group(StencilGroup& group, const StencilGroup& other) {
     std::vector<std::uint32_t> both;
     std::ranges::set_union(group.members, other.members, std::back_inserter(both));
     group.members = std::move(both);
     group.touched.touch(other.touched);
-    group.open = std::min(group.open, other.open);
+    group.first = std::min(group.first, other.first);
   }
-  [[nodiscard]] bool has_window(const Group& group) const {
+  [[nodiscard]] bool has_window(const StencilGroup& group) const {
     return std::ranges::any_of(group.members, [&](std::uint32_t m) { return is_window(list_[m]); });
   }
 
   /// Adds the instruction to the group, and the ungrouped instructions that make its inputs: windows and, if `kernels`
   /// is true, elementwise kernels.
-  void pull(Group& group, std::uint32_t i, bool kernels) const {
+  void add_with_makers(StencilGroup& group, std::uint32_t i, bool kernels) const {
     const auto at = std::ranges::lower_bound(group.members, i);
     if (at != group.members.end() && *at == i) return;
     group.members.insert(at, i);
     group.touched.touch(plan_, list_[i]);
-    group.open = std::min<std::size_t>(group.open, i);
+    group.first = std::min<std::size_t>(group.first, i);
     if (is_window(list_[i])) return;
     for (const std::uint32_t b : plan_.inputs(list_[i])) {
       const auto made = makers_.find(b);
       if (made == makers_.end() || made->second >= i || elements(b) != group.elements) continue;
       if (group_of_[made->second] == kNone && (kernels || is_window(list_[made->second])))
-        pull(group, made->second, kernels);
+        add_with_makers(group, made->second, kernels);
     }
   }
 
   /// True if the members can be moved down to the last member: no instruction between conflicts with an earlier member,
   /// and no member writes a value that is read through a window.
-  [[nodiscard]] bool may_be_one(const Group& group) const {
-    if (group.members.size() > kTileKernels || group.members.back() - group.open > kFuseReach) return false;
+  [[nodiscard]] bool may_be_stencil(const StencilGroup& group) const {
+    if (group.members.size() > kTileKernels || group.members.back() - group.first > kFuseReach) return false;
     for (const std::uint32_t m : group.members) {
       if (!is_window(list_[m])) continue;
       bool written = false;
@@ -160,7 +160,7 @@ class StencilFuser {
       if (written) return false;
     }
     Touched moved;
-    for (std::uint32_t i = static_cast<std::uint32_t>(group.open); i <= group.members.back(); ++i) {
+    for (std::uint32_t i = static_cast<std::uint32_t>(group.first); i <= group.members.back(); ++i) {
       Touched here;
       here.touch(plan_, list_[i]);
       if (std::ranges::binary_search(group.members, i))
@@ -172,7 +172,7 @@ class StencilFuser {
   }
 
   /// Removes windows that instructions outside the group read. Returns whether the group still has a window.
-  bool settle(Group& group) const {
+  bool remove_shared_windows(StencilGroup& group) const {
     std::erase_if(group.members, [&](std::uint32_t m) {
       if (!is_window(list_[m])) return false;
       std::uint32_t here = 1;  // the window itself touches its output
@@ -185,24 +185,24 @@ class StencilFuser {
 
   // ---- Instructions ----
 
-  std::vector<Instruction> with(const std::vector<Group>& groups) {
-    std::vector<const Group*> ends(list_.size(), nullptr);
+  std::vector<Instruction> replace_groups(const std::vector<StencilGroup>& groups) {
+    std::vector<const StencilGroup*> ends(list_.size(), nullptr);
     std::vector<bool> gone(list_.size(), false);
-    for (const Group& group : groups) {
+    for (const StencilGroup& group : groups) {
       ends[group.members.back()] = &group;
       for (const std::uint32_t m : group.members) gone[m] = true;
     }
     std::vector<Instruction> made;
     for (std::uint32_t i = 0; i < list_.size(); ++i) {
       if (ends[i] != nullptr)
-        push(made, *ends[i]);
+        push_stencil(made, *ends[i]);
       else if (!gone[i])
         made.push_back(list_[i]);
     }
     return made;
   }
 
-  void push(std::vector<Instruction>& made, const Group& group) {
+  void push_stencil(std::vector<Instruction>& made, const StencilGroup& group) {
     std::vector<Instruction> body;
     for (const bool window : {true, false})
       for (const std::uint32_t m : group.members)
@@ -291,7 +291,7 @@ class StencilFuser {
   std::vector<Instruction> list_;                            // of the region
   std::unordered_map<std::uint32_t, std::uint32_t> makers_;  // by buffer: places of windows and elementwise kernels
   std::unordered_map<std::uint32_t, std::uint32_t> reads_;   // by buffer: how often elementwise kernels read it
-  std::vector<Group> groups_;
+  std::vector<StencilGroup> groups_;
   std::vector<std::uint32_t> group_of_;  // of places
 };
 

@@ -32,8 +32,9 @@ class Conversion {
  private:
   /// The next step. This order of kinds moves the least: cutting or reducing early makes later steps smaller.
   std::optional<ConversionStep> next() const {
-    for (const auto kind : {&Conversion::cut, &Conversion::joined_in_parts, &Conversion::exchanged, &Conversion::joined,
-                            &Conversion::gathered})
+    for (const auto kind :
+         {&Conversion::after_local_cut, &Conversion::after_reduce_scatter, &Conversion::after_all_to_all,
+          &Conversion::after_all_reduce, &Conversion::after_all_gather})
       for (std::size_t axis = now_.size(); axis > 0; --axis)
         if (const auto after = (this->*kind)(axis - 1)) return step(axis - 1, *after);
     return std::nullopt;
@@ -49,23 +50,23 @@ class Conversion {
     return one;
   }
 
-  std::optional<AxisLayout> cut(std::size_t axis) const {
+  std::optional<AxisLayout> after_local_cut(std::size_t axis) const {
     if (now_[axis].kind == Kind::replicated && may_split(axis)) return to_[axis];
     return std::nullopt;
   }
-  std::optional<AxisLayout> joined_in_parts(std::size_t axis) const {
+  std::optional<AxisLayout> after_reduce_scatter(std::size_t axis) const {
     if (now_[axis].kind == Kind::partial && may_split(axis)) return to_[axis];
     return std::nullopt;
   }
-  std::optional<AxisLayout> exchanged(std::size_t axis) const {
+  std::optional<AxisLayout> after_all_to_all(std::size_t axis) const {
     if (now_[axis].kind == Kind::split && now_[axis] != to_[axis] && is_last(axis) && may_split(axis)) return to_[axis];
     return std::nullopt;
   }
-  std::optional<AxisLayout> joined(std::size_t axis) const {
+  std::optional<AxisLayout> after_all_reduce(std::size_t axis) const {
     if (now_[axis].kind == Kind::partial && to_[axis].kind == Kind::replicated) return to_[axis];
     return std::nullopt;
   }
-  std::optional<AxisLayout> gathered(std::size_t axis) const {
+  std::optional<AxisLayout> after_all_gather(std::size_t axis) const {
     if (now_[axis].kind == Kind::split && is_last(axis) && (now_[axis] != to_[axis] || earlier_changes(axis)))
       return replicated();
     return std::nullopt;
@@ -124,7 +125,7 @@ std::int64_t reduce_scatter_cost(const Program& program, const Where& where, std
 }
 
 /// The bytes that one task sends in a step; `whole`: the bytes of its part if it were not split along the step's axis.
-std::int64_t moved(const ConversionStep& step, std::int64_t whole, std::int64_t members) {
+std::int64_t moved_bytes(const ConversionStep& step, std::int64_t whole, std::int64_t members) {
   if (step.before.kind == Kind::replicated) return 0;
   const std::int64_t part = (whole + members - 1) / members;
   switch (step.after.kind) {
@@ -185,7 +186,7 @@ std::int64_t sent_bytes(const Type& type, const Where& where, const Layout& now,
   const std::size_t axis = step.axes[0];
   Layout unsplit = now;
   unsplit[axis] = replicated();
-  return moved(step, part_bytes(type, unsplit, where), where.axes[axis]);
+  return moved_bytes(step, part_bytes(type, unsplit, where), where.axes[axis]);
 }
 
 SumMembers sum_members(const Where& where, std::span<const std::size_t> axes) {

@@ -42,11 +42,11 @@ PValueId Converter::current(PValueId value) const {
 }
 
 void Converter::replace(PValueId value, WhereId where, const Layout& layout) {
-  const PValueId now = need(value, where, layout);
+  const PValueId now = get_version(value, where, layout);
   if (now != value) replaced_[value] = now;
 }
 
-PValueId Converter::need(PValueId original, WhereId where, const Layout& wanted) {
+PValueId Converter::get_version(PValueId original, WhereId where, const Layout& wanted) {
   const PValueId value = current(original);
   const Layout layout = program_.wheres[where].laid_out(wanted);
   const PValue& v = program_.values[value];
@@ -62,12 +62,12 @@ PValueId Converter::need(PValueId original, WhereId where, const Layout& wanted)
 PValueId Converter::whole(PValueId value) {
   const auto asking = reasons_.asking_along({});
   const WhereId where = program_.values[value].where;
-  return need(value, where, program_.wheres[where].all_replicated());
+  return get_version(value, where, program_.wheres[where].all_replicated());
 }
 
-PValueId Converter::laid_alike(PValueId value, const Layout& layout, std::span<const std::uint32_t> axes) {
+PValueId Converter::convert_on_own_mesh(PValueId value, const Layout& layout, std::span<const std::uint32_t> axes) {
   const auto asking = reasons_.asking_along(axes);
-  return need(value, program_.values[value].where, layout);
+  return get_version(value, program_.values[value].where, layout);
 }
 
 PValueId Converter::convert(PValueId value, WhereId where, const Layout& layout) {
@@ -75,7 +75,7 @@ PValueId Converter::convert(PValueId value, WhereId where, const Layout& layout)
   const Where& source = program_.wheres[from.where];
   const Where& target = program_.wheres[where];
   if (from.where != where && source.tasks == target.tasks && source.axes == target.axes)
-    return copied(need(value, from.where, layout), where, layout);
+    return copied(get_version(value, from.where, layout), where, layout);
   if (!takes_extent(from, where, layout)) return convert_bounded(value, where, layout);
   if (from.where == where) return convert_axes(value, layout);
   if (!source.single()) {
@@ -86,7 +86,7 @@ PValueId Converter::convert(PValueId value, WhereId where, const Layout& layout)
         return same_devices(source, target) ? all : copied(all, where, layout);
       }
     }
-    if (const PValueId parts = across(value, where, layout); parts != kNone) return parts;
+    if (const PValueId parts = move_between_meshes(value, where, layout); parts != kNone) return parts;
     if (!target.single() && covers(source, target)) {
       const PValueId all = whole(value);
       return cut_after_moving(same_devices(source, target) ? all : copied(all, where, target.all_replicated()), where,
@@ -116,10 +116,10 @@ PValueId Converter::convert_bounded(PValueId value, WhereId where, const Layout&
   for (AxisLayout& axis : extents) axis = axis == split(0) ? partial(Reduce::sum) : replicated();
   const PValueId elements = computed(kFillBound, {&value, 1}, known, from.where, from.layout);
   const PValueId extent = computed(kExtentOf, {&value, 1}, {DType::int64, Shape{1}}, from.where, extents);
-  reasons_.laid_like(elements, value);
-  const PValueId laid = need(elements, where, layout);
+  reasons_.copy_causes(elements, value);
+  const PValueId laid = get_version(elements, where, layout);
   const auto asking = reasons_.asking_along({});
-  const PValueId parts[] = {laid, need(extent, where, Layout(layout.size()))};
+  const PValueId parts[] = {laid, get_version(extent, where, Layout(layout.size()))};
   return computed(kWithExtent, parts, from.type, where, layout);
 }
 
@@ -150,7 +150,7 @@ PValueId Converter::from_device(PValueId value, std::int32_t task, WhereId where
     const Members members = with_root(target.tasks, task);
     return collective(value, {CollectiveKind::broadcast, Reduce::none, members}, where, all);
   }
-  if (made(value, where, all)) return need(need(value, where, all), where, layout);
+  if (made(value, where, all)) return get_version(get_version(value, where, all), where, layout);
   return spread(value, task, where, layout);
 }
 
@@ -173,9 +173,9 @@ PValueId Converter::spread(PValueId value, std::int32_t task, WhereId where, con
   return collective(value, broadcast, where, layout);
 }
 
-PValueId Converter::across(PValueId value, WhereId where, const Layout& layout) {
+PValueId Converter::move_between_meshes(PValueId value, WhereId where, const Layout& layout) {
   const WhereId at = program_.values[value].where;
-  const std::vector<std::size_t> alike = axes_alike(value, where, layout);
+  const std::vector<std::size_t> alike = matching_axes(value, where, layout);
   if (alike.empty()) return kNone;
   Layout there = program_.wheres[at].all_replicated();
   std::vector<std::uint32_t> asked(there.size(), kNone);
@@ -188,7 +188,7 @@ PValueId Converter::across(PValueId value, WhereId where, const Layout& layout) 
     asked[alike[k]] = static_cast<std::uint32_t>(axis);
     there[alike[k++]] = layout[axis];
   }
-  const PValueId cut = laid_alike(value, there, asked);
+  const PValueId cut = convert_on_own_mesh(value, there, asked);
   const Where &source = program_.wheres[at], &target = program_.wheres[where];
   const std::vector<std::size_t> givers = positions(source, 0, source_axes);
   const std::vector<std::size_t> first_getters = positions(target, 0, split_axes);
@@ -204,7 +204,7 @@ PValueId Converter::across(PValueId value, WhereId where, const Layout& layout) 
   return collective(cut, {CollectiveKind::broadcast, Reduce::none, members}, where, layout);
 }
 
-std::vector<std::size_t> Converter::axes_alike(PValueId value, WhereId where, const Layout& layout) const {
+std::vector<std::size_t> Converter::matching_axes(PValueId value, WhereId where, const Layout& layout) const {
   const PValue& from = program_.values[value];
   const Where &source = program_.wheres[from.where], &target = program_.wheres[where];
   if (std::ranges::any_of(target.tasks, [&](std::int32_t task) { return source.has(task); })) return {};
@@ -486,7 +486,7 @@ PValueId Converter::parts_op(const OpDef& def, PValueId value, int dim, std::int
 PValueId Converter::copy_constant(PValueId value, WhereId where, const Layout& layout) {
   const PValue from = program_.values[value];
   const Layout whole = program_.wheres[where].all_replicated();
-  if (layout != whole) return need(need(value, where, whole), where, layout);
+  if (layout != whole) return get_version(get_version(value, where, whole), where, layout);
   Node node = program_.nodes[from.producer];
   node.where = where;
   const NodeId id = program_.add(node, {}, {&from.type, 1});

@@ -42,7 +42,7 @@ class Converter {
   /// Makes later readers of `value` read its version on `where` in that layout.
   void replace(PValueId value, WhereId where, const Layout& layout);
   /// The value's version on `where` in that layout; adds the conversion if there is none yet.
-  [[nodiscard]] PValueId need(PValueId value, WhereId where, const Layout& layout);
+  [[nodiscard]] PValueId get_version(PValueId value, WhereId where, const Layout& layout);
   /// Adds the halo of a value that is split along an axis: the rows that each task reads (as in `halo`) and that other
   /// tasks have. The same rows are sent only once. kNone if there are no such rows.
   [[nodiscard]] PValueId halo(PValueId value, const CutAxis& cut, const Halo& halo);
@@ -58,7 +58,7 @@ class Converter {
   PValueId whole(PValueId value);
   /// The value in that layout on its own mesh. For each axis of this mesh, `axes` has the corresponding axis of the
   /// target mesh (Reasons::asking_along).
-  PValueId laid_alike(PValueId value, const Layout& layout, std::span<const std::uint32_t> axes);
+  PValueId convert_on_own_mesh(PValueId value, const Layout& layout, std::span<const std::uint32_t> axes);
   PValueId convert(PValueId value, WhereId where, const Layout& layout);
   /// Whether the conversion keeps the extent of a bounded value; true for a value that is not bounded.
   [[nodiscard]] bool takes_extent(const PValue& from, WhereId where, const Layout& layout) const;
@@ -67,10 +67,10 @@ class Converter {
   /// Brings a value from one mesh to a mesh of other tasks. The value is first converted to `layout` on its own mesh;
   /// then one task sends each part to all tasks that need it. Returns kNone if the meshes share a task, or if the
   /// source cannot be cut by `layout`.
-  PValueId across(PValueId value, WhereId where, const Layout& layout);
+  PValueId move_between_meshes(PValueId value, WhereId where, const Layout& layout);
   /// For each split axis of `layout`, in order, an axis of the source with the same number of tasks. The axes are
   /// chosen so that splitting the value along them on the source costs the least. Empty if there are none.
-  [[nodiscard]] std::vector<std::size_t> axes_alike(PValueId value, WhereId where, const Layout& layout) const;
+  [[nodiscard]] std::vector<std::size_t> matching_axes(PValueId value, WhereId where, const Layout& layout) const;
   static bool same_devices(const Where& a, const Where& b);
   /// Whether all tasks of the target are in the source.
   static bool covers(const Where& source, const Where& target);

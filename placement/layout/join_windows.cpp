@@ -11,9 +11,9 @@
 namespace ferry {
 namespace {
 
-class Joiner {
+class WindowJoiner {
  public:
-  explicit Joiner(Program& program)
+  explicit WindowJoiner(Program& program)
       : program_(program), users_(program), replacements_(program), is_result_(region_results(program)) {}
 
   void run() {
@@ -37,10 +37,10 @@ class Joiner {
                                                  ? window_of(program_, program_.nodes[user])
                                                  : std::nullopt;
       if (!second || !lies_inside(*second, *first)) return;
-      both.push_back(joined(*second, *first));
+      both.push_back(compose(*second, *first));
     }
     const PValueId source = program_.inputs(program_.nodes[id])[0];
-    for (std::size_t k = 0; k < users.size(); ++k) become(users[k], source, both[k]);
+    for (std::size_t k = 0; k < users.size(); ++k) replace_by_window(users[k], source, both[k]);
     replacements_.take_out(id, [&] { return "left out: " + program_.name(source) + " is read where it is used"; });
   }
 
@@ -60,7 +60,7 @@ class Joiner {
     return true;
   }
 
-  static WindowOf joined(const WindowOf& second, const WindowOf& first) {
+  static WindowOf compose(const WindowOf& second, const WindowOf& first) {
     WindowOf both = first;
     for (std::size_t d = 0; d < both.dims.size(); ++d)
       both.dims[d] = {first.dims[d].begin + second.dims[d].begin * first.dims[d].step,
@@ -68,7 +68,7 @@ class Joiner {
     return both;
   }
 
-  void become(NodeId id, PValueId source, const WindowOf& window) {
+  void replace_by_window(NodeId id, PValueId source, const WindowOf& window) {
     Node& node = program_.nodes[id];
     node.def = &kWindow;
     node.attrs = &program_.added_attrs.emplace_back(window_attrs(window, {}, 0));
@@ -85,7 +85,7 @@ class Joiner {
 }  // namespace
 
 void join_windows(Program& program) {
-  Joiner(program).run();
+  WindowJoiner(program).run();
 }
 
 }  // namespace ferry

@@ -29,7 +29,7 @@ class Propagator {
  private:
   /// The device set and layout that a value would get, and for each axis the node with the annotation that caused the
   /// layout.
-  struct Laid {
+  struct ValueLayout {
     WhereId where = kNone;
     Layout layout;
     std::vector<NodeId> causes;
@@ -42,7 +42,7 @@ class Propagator {
       const Node& node = program_.nodes[id];
       switch (node.kind) {
         case NodeKind::compute:
-          if (on_mesh(node)) lay(id);
+          if (on_mesh(node)) choose_node_layouts(id);
           break;
         case NodeKind::variable:
           leaf(id, node.where);
@@ -75,20 +75,20 @@ class Propagator {
     const bool free = annotated.empty();
     const bool as_fed = node.kind == NodeKind::feed && where == node.where;
     const Layout given = as_fed ? fed_layout(program_, node) : whole(where);
-    put(node.outputs[0], where, free ? given : annotated, free ? kNone : id);
+    set_layout(node.outputs[0], where, free ? given : annotated, free ? kNone : id);
   }
 
-  void lay(NodeId id) {
+  void choose_node_layouts(NodeId id) {
     const Node& node = program_.nodes[id];
     const std::vector<Layout> annotated = annotated_layouts(program_, node, program_.where(node));
     strategies_[id] = choose_strategy(program_, node, given(node), annotated);
     for (std::uint32_t o = 0; o < node.outputs.count; ++o) {
       const PValueId output = node.outputs[o];
       if (!annotated[o].empty()) {
-        put(output, node.where, annotated[o], id);
+        set_layout(output, node.where, annotated[o], id);
         continue;
       }
-      put(output, node.where, strategies_[id].outputs[o], kNone);
+      set_layout(output, node.where, strategies_[id].outputs[o], kNone);
       for (std::size_t axis = 0; axis < laid_[output].causes.size(); ++axis)
         laid_[output].causes[axis] = cause(id, axis);
     }
@@ -103,7 +103,7 @@ class Propagator {
   void branch(const Node& node) {
     bodies(node);
     for (std::uint32_t i = 0; i < node.outputs.count; ++i)
-      laid_[node.outputs[i]] = joined_at(program_.regions[node.detail].results[i]);
+      laid_[node.outputs[i]] = reduced_value(program_.regions[node.detail].results[i]);
   }
 
   void bodies(const Node& owner) {
@@ -111,8 +111,8 @@ class Propagator {
       const std::vector<PValueId>& parameters = program_.regions[body].parameters;
       for (std::size_t i = 0; i < parameters.size(); ++i) {
         const WhereId where = program_.nodes[program_.values[parameters[i]].producer].where;
-        laid_[parameters[i]] = joined_at(program_.inputs(owner)[program_.argument(owner, body, i)]);
-        if (laid_[parameters[i]].where != where) put(parameters[i], where, whole(where), kNone);
+        laid_[parameters[i]] = reduced_value(program_.inputs(owner)[program_.argument(owner, body, i)]);
+        if (laid_[parameters[i]].where != where) set_layout(parameters[i], where, whole(where), kNone);
       }
       forwards(body);
     }
@@ -120,13 +120,13 @@ class Propagator {
 
   Layout whole(WhereId where) const { return program_.wheres[where].all_replicated(); }
 
-  Laid joined_at(PValueId value) const {
-    Laid laid = laid_[value];
-    laid.layout = joined(std::move(laid.layout));
+  ValueLayout reduced_value(PValueId value) const {
+    ValueLayout laid = laid_[value];
+    laid.layout = reduced_layout(std::move(laid.layout));
     return laid;
   }
 
-  void put(PValueId value, WhereId where, Layout layout, NodeId cause) {
+  void set_layout(PValueId value, WhereId where, Layout layout, NodeId cause) {
     const std::size_t axes = layout.size();
     laid_[value] = {where, program_.wheres[where].laid_out(std::move(layout)), std::vector<NodeId>(axes, cause)};
   }
@@ -216,7 +216,7 @@ class Propagator {
     if (node.where != where) return {};
     if (node.kind == NodeKind::compute) return {strategies_[user].inputs[input][axis], cause(user, axis)};
     if (node.kind != NodeKind::assign || input != 1) return {};
-    const Laid& variable = laid_[program_.inputs(node)[0]];
+    const ValueLayout& variable = laid_[program_.inputs(node)[0]];
     return {variable.layout[axis], variable.causes[axis]};
   }
 
@@ -227,7 +227,7 @@ class Propagator {
 
   Program& program_;
   const Users users_;
-  std::vector<Laid> laid_;
+  std::vector<ValueLayout> laid_;
   std::vector<bool> is_result_;  ///< for each value, whether it is a result of a region
   std::vector<Strategy> strategies_;
 };

@@ -28,7 +28,7 @@ void Reasons::laid(PValueId value, std::vector<NodeId> causes) {
   program_.causes.of_layout[value] = std::move(causes);
 }
 
-void Reasons::laid_like(PValueId value, PValueId other) {
+void Reasons::copy_causes(PValueId value, PValueId other) {
   laid(value, causes(other, program_.values[other].where));
 }
 
@@ -45,10 +45,10 @@ void Reasons::added(NodeId id, std::size_t axis) {
   const Node& message = program_.nodes[id];
   const Node& user = program_.nodes[why_.user];
   const std::string use = user.kind == NodeKind::fetch ? "fetched" : "used by " + program_.name(user);
-  const Cited cites = cited(message, axis);
+  const Citation cites = cited(message, axis);
   Reason reason{program_.name(message.outputs[0]),
                 text(message) + ", " + std::to_string(bytes_of(message)) +
-                    (of_rows(message) ? " bytes to a task: " : " bytes: ") + use + " on " + program_.where(user).str() +
+                    (is_halo(message) ? " bytes to a task: " : " bytes: ") + use + " on " + program_.where(user).str() +
                     text(cites) + why_no_halos(message, axis),
                 program_.line(user), true};
   if (cites.node != kNone) {
@@ -87,22 +87,22 @@ void Reasons::brought(PValueId result) {
   program_.causes.of_layout[result] = std::move(causes);
 }
 
-Reasons::Cited Reasons::cited(const Node& message, std::size_t axis) const {
+Reasons::Citation Reasons::cited(const Node& message, std::size_t axis) const {
   if (message.kind == NodeKind::transfer) return of_place();
   switch (program_.collectives[message.detail].kind) {
     case CollectiveKind::broadcast:
       return of_place();
     case CollectiveKind::scatter:
-      return asks_for(axis) != kNone ? of_axis(axis) : of_place();
+      return cause_of_new_layout(axis) != kNone ? of_axis(axis) : of_place();
     case CollectiveKind::reduce:
     case CollectiveKind::gather:
-      return why_.place == kNone && cause(brought_, axis) != kNone ? Cited{cause(brought_, axis), true} : of_place();
+      return why_.place == kNone && cause(brought_, axis) != kNone ? Citation{cause(brought_, axis), true} : of_place();
     default:
       return of_axis(axis);
   }
 }
 
-Reasons::Cited Reasons::of_place() const {
+Reasons::Citation Reasons::of_place() const {
   const std::vector<NodeId>& causes = program_.causes.of_place;
   if (why_.place != kNone || causes.empty()) return {why_.place, false};
   NodeId producer = program_.values[brought_].producer;
@@ -110,16 +110,16 @@ Reasons::Cited Reasons::of_place() const {
   return {causes[producer], false};
 }
 
-Reasons::Cited Reasons::of_axis(std::size_t axis) const {
-  return {asks_for(axis) != kNone ? asks_for(axis) : cause(brought_, axis), true};
+Reasons::Citation Reasons::of_axis(std::size_t axis) const {
+  return {cause_of_new_layout(axis) != kNone ? cause_of_new_layout(axis) : cause(brought_, axis), true};
 }
 
-bool Reasons::of_rows(const Node& message) const {
+bool Reasons::is_halo(const Node& message) const {
   return program_.values[program_.inputs(message)[0]].halo != kNone;
 }
 
 std::int64_t Reasons::bytes_of(const Node& message) const {
-  if (!of_rows(message)) return program_.values[message.outputs[0]].type.bytes();
+  if (!is_halo(message)) return program_.values[message.outputs[0]].type.bytes();
   const PValue& given = program_.values[program_.inputs(message)[0]];
   const ProgramHalo& halo = program_.halos[given.halo];
   const Where& where = program_.wheres[given.where];
@@ -139,7 +139,7 @@ std::string Reasons::text(const Node& message) const {
            program_.where(message).str();
   }
   const ProgramCollective& what = program_.collectives[message.detail];
-  return (of_rows(message) ? "halos" : std::string(name_of(what.kind))) + " over " +
+  return (is_halo(message) ? "halos" : std::string(name_of(what.kind))) + " over " +
          std::to_string(program_.groupings[what.members.grouping][0].size()) + " tasks";
 }
 
@@ -165,7 +165,7 @@ std::string Reasons::why_no_halos(const Node& message, std::size_t axis) const {
   return "; halos would take longer";
 }
 
-std::string Reasons::text(Cited cited) const {
+std::string Reasons::text(Citation cited) const {
   if (cited.node == kNone) return "";
   const Node& node = program_.nodes[cited.node];
   const Annotation& annotation = node.graph->op(node.op).annotation();

@@ -67,9 +67,9 @@ class Resharder {
   void compute(NodeId id) {
     const Node& node = program_.nodes[id];
     if (node.where == kNone) return;  // a constant that is copied to each of its users
-    if (program_.where(node).single() || program_.chosen.ways.contains(id)) return lay(id);
+    if (program_.where(node).single() || program_.chosen.ways.contains(id)) return lay_out_node(id);
     if (join_parts(id)) return;
-    sums_.adds(node) ? add_up(id) : lay(id);
+    sums_.is_addition(node) ? add_up(id) : lay_out_node(id);
   }
 
   /// Makes the node a copy if it joins one part of each task, in the order of the mesh. Returns whether it did.
@@ -95,10 +95,10 @@ class Resharder {
   /// Adds the terms of a sum that can be added without a message. The other terms wait until the sum ends, so that
   /// partial sums are all-reduced only once. Then the terms that are partial along the most axes come first.
   void add_up(NodeId id) {
-    OpenSum sum = sums_.take(id);
+    OpenSum sum = sums_.take_sum(id);
     const WhereId where = program_.nodes[id].where;
-    const bool ends = !sums_.goes_on(id);
-    if (ends && sum.nodes.size() > 1) put_partial_first(sum.terms, where);
+    const bool ends = !sums_.is_continued(id);
+    if (ends && sum.nodes.size() > 1) sort_partial_first(sum.terms, where);
     std::vector<PValueId> kept;
     std::size_t added = 0;
     for (const PValueId term : sum.terms) {
@@ -111,7 +111,7 @@ class Resharder {
       const NodeId node = sum.nodes[added++];
       program_.inputs(program_.nodes[node])[0] = *other;
       program_.inputs(program_.nodes[node])[1] = term;
-      lay(node);
+      lay_out_node(node);
       *other = program_.nodes[node].outputs[0];
     }
     sum.nodes.erase(sum.nodes.begin(), sum.nodes.begin() + static_cast<std::ptrdiff_t>(added));
@@ -119,7 +119,7 @@ class Resharder {
   }
 
   /// Sorts the terms by the number of axes along which they are partial, the most first.
-  void put_partial_first(std::vector<PValueId>& terms, WhereId where) const {
+  void sort_partial_first(std::vector<PValueId>& terms, WhereId where) const {
     const auto rank = [&](PValueId term) {
       const std::uint32_t axes = partial_axes(term, where);
       return std::pair(std::popcount(axes), axes);
@@ -143,7 +143,7 @@ class Resharder {
   }
 
   /// Chooses the node's layouts, and emits the node after the conversions that it needs.
-  void lay(NodeId id) {
+  void lay_out_node(NodeId id) {
     const Node node = program_.nodes[id];
     const Where& where = program_.where(node);
     std::vector<Layout> given;
@@ -152,11 +152,11 @@ class Resharder {
     const Strategy strategy = strategy_of(id, given, wanted);
     const std::vector<NodeId> causes = causes_of(id, strategy);
     const PValueId source = where.single() || !window_of(program_, node) ? kNone : program_.inputs(node)[0];
-    if (source != kNone) windows_.note(source);
-    const WindowReader::SlidCuts cuts = windows_.slid_cuts(node, strategy.slides, given);
+    if (source != kNone) windows_.record_windows(source);
+    const WindowReader::SlidingCuts cuts = windows_.sliding_cuts(node, strategy.slides, given);
     std::vector<Layout> needed = strategy.inputs;
     for (std::size_t i = 0; i < cuts.size(); ++i)
-      for (const WindowReader::SlidCut& one : cuts[i])
+      for (const WindowReader::SlidingCut& one : cuts[i])
         if (one.here) needed[i][one.cut.axis] = replicated();
     {
       const auto asking = reasons_.asking(id, causes);
@@ -188,7 +188,7 @@ class Resharder {
     const Node& node = program_.nodes[id];
     if (program_.where(node).single()) return {{given, std::vector<Layout>(node.outputs.count), {}}, {}};
     const auto chosen = program_.chosen.ways.find(id);
-    if (chosen == program_.chosen.ways.end()) return choose_strategy(program_, node, given, or_hinted(node, wanted));
+    if (chosen == program_.chosen.ways.end()) return choose_strategy(program_, node, given, with_hints(node, wanted));
     return {chosen->second, std::vector<std::uint32_t>(chosen->second.slides.size(), kNone)};
   }
 
@@ -207,7 +207,7 @@ class Resharder {
   }
 
   /// The wanted layouts; an output with a hint gets the hint's layout.
-  std::vector<Layout> or_hinted(const Node& node, std::vector<Layout> wanted) const {
+  std::vector<Layout> with_hints(const Node& node, std::vector<Layout> wanted) const {
     for (std::uint32_t o = 0; o < node.outputs.count; ++o)
       if (const auto hint = program_.hints.find(node.outputs[o]); hint != program_.hints.end())
         wanted[o] = hint->second.layout;
@@ -285,7 +285,7 @@ class Resharder {
     if (at == kNone) at = program_.values[value].where;  // each task gets its own part
     if (at == kNone) at = program_.single(program_.signature->fetch_to);
     const auto asking = reasons_.asking_anywhere(id);
-    set_input(id, 0, at, program_.signature->fetch_parts ? whole_layout(value, at) : Layout());
+    set_input(id, 0, at, program_.signature->fetch_parts ? reduced_layout_on(value, at) : Layout());
     to_.emit(id);
   }
 
@@ -305,15 +305,15 @@ class Resharder {
       std::vector<NodeId> causes = reasons_.causes(carried[i], parameter.where);
       const auto asking = reasons_.asking(id, causes);
       PValueId& result = program_.regions[body].results[i];
-      result = in_region(body, [&, r = result] { return to_.need(r, parameter.where, parameter.layout); });
+      result = in_region(body, [&, r = result] { return to_.get_version(r, parameter.where, parameter.layout); });
       place(node.outputs[static_cast<PValueId>(i)], parameter.where, parameter.layout, std::move(causes));
     }
     const WhereId all = participants(node);
     program_.nodes[id].where = all;
     const auto asking = reasons_.asking_anywhere(id);
     PValueId& predicate = program_.regions[condition].results[0];
-    predicate =
-        in_region(condition, [&, p = predicate] { return to_.need(p, all, program_.wheres[all].all_replicated()); });
+    predicate = in_region(
+        condition, [&, p = predicate] { return to_.get_version(p, all, program_.wheres[all].all_replicated()); });
     to_.emit(id);
   }
 
@@ -329,10 +329,10 @@ class Resharder {
       PValueId& else_result = program_.regions[first + 1].results[i];
       const PValueId made = to_.current(then_result);  // an annotation may have replaced it already
       const WhereId at = place_of(made, to_.current(else_result), node.where);
-      const Layout layout = chosen_or(node.outputs[i], whole_layout(made, at));
+      const Layout layout = chosen_or(node.outputs[i], reduced_layout_on(made, at));
       const auto asking = reasons_.asking(id, reasons_.causes(made, at));
-      then_result = in_region(first, [&, r = then_result] { return to_.need(r, at, layout); });
-      else_result = in_region(first + 1, [&, r = else_result] { return to_.need(r, at, layout); });
+      then_result = in_region(first, [&, r = then_result] { return to_.get_version(r, at, layout); });
+      else_result = in_region(first + 1, [&, r = else_result] { return to_.get_version(r, at, layout); });
       place(node.outputs[i], at, layout, reasons_.causes(made, at));
     }
     const WhereId all = participants(node);
@@ -350,7 +350,7 @@ class Resharder {
       const WhereId at = program_.nodes[program_.values[parameters[i]].producer].where;
       const PValueId argument = to_.current(program_.inputs(program_.nodes[owner])[input]);
       const auto asking = reasons_.asking(owner, reasons_.causes(argument, at));
-      set_input(owner, input, at, chosen_or(parameters[i], whole_layout(argument, at)));
+      set_input(owner, input, at, chosen_or(parameters[i], reduced_layout_on(argument, at)));
       const PValueId bound = program_.inputs(program_.nodes[owner])[input];
       place(parameters[i], at, layout_on(bound, at), reasons_.causes(bound, at));
     }
@@ -362,9 +362,9 @@ class Resharder {
   }
 
   /// The layout of a value if it is on `at`, with partial axes replicated; else replicated.
-  Layout whole_layout(PValueId value, WhereId at) const {
+  Layout reduced_layout_on(PValueId value, WhereId at) const {
     const PValue& v = program_.values[value];
-    return v.where == at ? joined(v.layout) : program_.wheres[at].all_replicated();
+    return v.where == at ? reduced_layout(v.layout) : program_.wheres[at].all_replicated();
   }
 
   /// All tasks that take part in the bodies or hold an output of the owner.
@@ -401,7 +401,7 @@ class Resharder {
   }
 
   void set_input(NodeId user, std::uint32_t i, WhereId where, const Layout& layout) {
-    const PValueId value = to_.need(program_.inputs(program_.nodes[user])[i], where, layout);
+    const PValueId value = to_.get_version(program_.inputs(program_.nodes[user])[i], where, layout);
     program_.inputs(program_.nodes[user])[i] = value;
   }
 

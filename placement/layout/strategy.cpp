@@ -63,7 +63,7 @@ class Chooser {
   std::vector<Choice> choices(std::size_t axis) const {
     std::vector<Choice> found;
     for (AxisWay& way : ways_.along(axis)) {
-      const std::uint32_t asked = asking(axis, way);
+      const std::uint32_t asked = cause_input(axis, way);
       const bool replicates = !way.parallel && is_replicated(way);
       if (asked != kNone || replicates) found.push_back({std::move(way), asked});
     }
@@ -77,7 +77,7 @@ class Chooser {
 
   /// The first input that already has the way's layout, or kOutput if only a wanted output has it; else kNone. Partial
   /// sums pass through only if all inputs that are partial in the way already are.
-  std::uint32_t asking(std::size_t axis, const AxisWay& way) const {
+  std::uint32_t cause_input(std::size_t axis, const AxisWay& way) const {
     std::uint32_t asked = kNone;
     for (std::uint32_t i = 0; i < node_.inputs; ++i) {
       if (way.inputs[i] == replicated()) continue;
@@ -125,7 +125,7 @@ class Chooser {
     }
     bool matches = true;
     for (std::uint32_t o = 0; o < node_.outputs.count; ++o) {
-      const Layout& to = wanted_[o].empty() ? joined(node_.outputs[o], tried_.outputs[o]) : wanted_[o];
+      const Layout& to = wanted_[o].empty() ? reduced_layout(node_.outputs[o], tried_.outputs[o]) : wanted_[o];
       if (!add_cost(cost, node_.outputs[o], tried_.outputs[o], to)) return;
       matches = matches && (wanted_[o].empty() || tried_.outputs[o] == wanted_[o]);
     }
@@ -152,7 +152,7 @@ class Chooser {
   }
 
   /// The cheapest layout to which a partial output can be reduced: parts along the first dim (a reduce-scatter).
-  Layout joined(PValueId value, Layout layout) const {
+  Layout reduced_layout(PValueId value, Layout layout) const {
     const bool scalar = program_.values[value].type.shape.rank() == 0;
     for (AxisLayout& axis : layout)
       if (axis.kind == Kind::partial) axis = scalar ? replicated() : split(0);
@@ -186,13 +186,13 @@ std::vector<Layout> annotated_layouts(const Program& program, const Node& node, 
   return layouts;
 }
 
-Layout joined(Layout layout) {
+Layout reduced_layout(Layout layout) {
   for (AxisLayout& axis : layout)
     if (axis.kind == AxisLayout::Kind::partial) axis = replicated();
   return layout;
 }
 
-NodeId asking_output(const Program& program, NodeId id, const Strategy& strategy, std::size_t axis) {
+NodeId output_cause(const Program& program, NodeId id, const Strategy& strategy, std::size_t axis) {
   if (strategy.asked[axis] != Strategy::kOutput) return kNone;
   const Node& node = program.nodes[id];
   const std::vector<Layout> annotated = annotated_layouts(program, node, program.where(node));

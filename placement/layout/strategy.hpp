@@ -20,7 +20,7 @@ struct Strategy : Way {
 
 /// The annotated node if an output led to the strategy's choice along an axis (Strategy::kOutput): this node, or the
 /// node in the output's hint. kNone if no output did, or if there is no annotation.
-[[nodiscard]] NodeId asking_output(const Program& program, NodeId id, const Strategy& strategy, std::size_t axis);
+[[nodiscard]] NodeId output_cause(const Program& program, NodeId id, const Strategy& strategy, std::size_t axis);
 
 /// The node with the annotation that caused the choice along an axis; kNone: there is none. If an input led to the
 /// choice, of_input(value) returns the cause of that value's layout.
@@ -29,12 +29,12 @@ template <class OfInput>
                               const OfInput& of_input) {
   const std::uint32_t asked = strategy.asked[axis];
   if (asked == kNone) return kNone;
-  return asked == Strategy::kOutput ? asking_output(program, id, strategy, axis)
+  return asked == Strategy::kOutput ? output_cause(program, id, strategy, axis)
                                     : of_input(program.inputs(program.nodes[id])[asked]);
 }
 
 /// The layout of a value after its partial results are reduced: partial axes become replicated.
-[[nodiscard]] Layout joined(Layout layout);
+[[nodiscard]] Layout reduced_layout(Layout layout);
 
 /// Chooses the layouts with the least time, over all axes of the mesh together. The time is the computing time of a
 /// task plus the time of its messages (conversion.hpp). The messages convert the inputs, convert the outputs to the

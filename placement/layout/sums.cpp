@@ -16,7 +16,7 @@ Sums::Sums(const Program& program) : program_(program), reader_(program.values.s
     for (const PValueId result : region.results) add_reader(result, kNone);
 }
 
-bool Sums::adds(const Node& node) const {
+bool Sums::is_addition(const Node& node) const {
   if (node.kind != NodeKind::compute || node.where == kNone) return false;
   if (node.inputs != 2 || node.def->reduce != Reduce::sum) return false;
   const auto inputs = program_.inputs(node);
@@ -25,16 +25,16 @@ bool Sums::adds(const Node& node) const {
   return program_.values[inputs[0]].type == type && program_.values[inputs[1]].type == type;
 }
 
-bool Sums::goes_on(NodeId id) const {
+bool Sums::is_continued(NodeId id) const {
   const Node& node = program_.nodes[id];
-  if (!adds(node)) return false;
+  if (!is_addition(node)) return false;
   const NodeId reader = reader_[node.outputs[0]];
   if (reader == kNone || !program_.annotation_layouts(node).empty()) return false;
   const Node& next = program_.nodes[reader];
-  return adds(next) && next.def == node.def && next.where == node.where;
+  return is_addition(next) && next.def == node.def && next.where == node.where;
 }
 
-OpenSum Sums::take(NodeId id) {
+OpenSum Sums::take_sum(NodeId id) {
   OpenSum sum;
   for (const PValueId input : program_.inputs(program_.nodes[id])) {
     const auto open = open_.find(input);

@@ -23,12 +23,12 @@ class Sums {
 
   /// Whether the node is an addition: its OpDef says that it is linear in both inputs together and reduces by a sum,
   /// and all three values have one type.
-  [[nodiscard]] bool adds(const Node& node) const;
+  [[nodiscard]] bool is_addition(const Node& node) const;
   /// True if the node is an addition that continues in another one.
-  [[nodiscard]] bool goes_on(NodeId node) const;
+  [[nodiscard]] bool is_continued(NodeId node) const;
   /// The sum that ends in this addition. Its terms are the node's inputs. An input with an open sum is replaced by the
   /// terms of that sum. The last of its nodes is `node`.
-  [[nodiscard]] OpenSum take(NodeId node);
+  [[nodiscard]] OpenSum take_sum(NodeId node);
   /// Leaves the sum of `node` open: a later addition continues it.
   void leave_open(NodeId node, OpenSum sum);
 

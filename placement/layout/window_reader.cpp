@@ -34,9 +34,9 @@ void WindowReader::cut(NodeId id, PValueId source, const Layout& layout, const s
   }
 }
 
-WindowReader::SlidCuts WindowReader::slid_cuts(const Node& node, const std::vector<std::uint32_t>& numbers,
-                                               const std::vector<Layout>& given) const {
-  SlidCuts cuts;
+WindowReader::SlidingCuts WindowReader::sliding_cuts(const Node& node, const std::vector<std::uint32_t>& numbers,
+                                                     const std::vector<Layout>& given) const {
+  SlidingCuts cuts;
   if (std::ranges::all_of(numbers, [](std::uint32_t number) { return number == kNone; })) return cuts;
   cuts.resize(node.inputs);
   const std::vector<SlidingDim> slides = sliding_dims(program_, node);
@@ -48,20 +48,20 @@ WindowReader::SlidCuts WindowReader::slid_cuts(const Node& node, const std::vect
       const std::int64_t whole = program_.values[value].type.shape[input.dim].size();
       if (most_rows_got({whole, program_.where(node).axes[axis], {input.reads}}) == 0) continue;
       const bool here = program_.values[to_.current(value)].where == node.where && given[i][axis] == replicated();
-      const SlidCut cut{{axis, static_cast<std::size_t>(input.dim)}, input.reads, here};
+      const SlidingCut cut{{axis, static_cast<std::size_t>(input.dim)}, input.reads, here};
       cuts[i].insert(here ? cuts[i].begin() : cuts[i].end(), cut);
     }
   }
   return cuts;
 }
 
-void WindowReader::read_rows(NodeId id, const SlidCuts& cuts, const std::vector<NodeId>& causes) {
+void WindowReader::read_rows(NodeId id, const SlidingCuts& cuts, const std::vector<NodeId>& causes) {
   const auto operand = [&](std::size_t i) -> PValueId& { return program_.inputs(program_.nodes[id])[i]; };
   for (std::size_t i = 0; i < cuts.size(); ++i)  // all halos are sent before a task waits for one
-    if (!cuts[i].empty()) static_cast<void>(rows_brought(id, operand(i), cuts[i][0], causes));
+    if (!cuts[i].empty()) static_cast<void>(bring_rows(id, operand(i), cuts[i][0], causes));
   for (std::size_t i = 0; i < cuts.size(); ++i)
-    for (const SlidCut& one : cuts[i]) {
-      const PValueId value = operand(i), halo = rows_brought(id, value, one, causes);
+    for (const SlidingCut& one : cuts[i]) {
+      const PValueId value = operand(i), halo = bring_rows(id, value, one, causes);
       const PValueId rows = to_.rows(value, halo, one.cut, one.reads);
       reasons_.laid(rows, causes);
       operand(i) = rows;
@@ -69,7 +69,7 @@ void WindowReader::read_rows(NodeId id, const SlidCuts& cuts, const std::vector<
   if (!cuts.empty()) program_.nodes[id].once = program_.nodes[id].once && inputs_once(program_, program_.nodes[id]);
 }
 
-PValueId WindowReader::rows_brought(NodeId id, PValueId value, const SlidCut& one, const std::vector<NodeId>& causes) {
+PValueId WindowReader::bring_rows(NodeId id, PValueId value, const SlidingCut& one, const std::vector<NodeId>& causes) {
   if (one.here) return kNone;
   const auto asking = reasons_.asking(id, causes);
   const PValue& from = program_.values[value];
@@ -77,7 +77,7 @@ PValueId WindowReader::rows_brought(NodeId id, PValueId value, const SlidCut& on
   return to_.halo(value, one.cut, {whole, program_.wheres[from.where].axes[one.cut.axis], {one.reads}});
 }
 
-void WindowReader::note(PValueId source) {
+void WindowReader::record_windows(PValueId source) {
   const auto [at, fresh] = windows_.try_emplace(source);
   if (!fresh) return;
   for (const NodeId user : users_[source])

@@ -28,30 +28,30 @@ class WindowReader {
       : program_(program), reasons_(reasons), to_(to), users_(program) {}
 
   /// Records all windows of a value. Call it before one of them becomes another node.
-  void note(PValueId source);
+  void record_windows(PValueId source);
   /// If the node is a window of a value that is split along dims that the window cuts, makes it a window of the task's
   /// own part and a halo. If there are several such dims, an additional node cuts each of them except the last. Call
-  /// note(source) before.
+  /// record_windows(source) before.
   void cut(NodeId id, PValueId source, const Layout& layout, const std::vector<NodeId>& causes);
 
   /// A split dim of an input, and the rows of it that the node reads. If `here`, each task has all of these rows; else
   /// other tasks have some of them.
-  struct SlidCut {
+  struct SlidingCut {
     CutAxis cut;
     Reads reads;
     bool here = false;
   };
-  using SlidCuts = std::vector<std::vector<SlidCut>>;  ///< by input; dims with `here` come first
+  using SlidingCuts = std::vector<std::vector<SlidingCut>>;  ///< by input; dims with `here` come first
 
   /// The dims along which some task reads rows outside its part. `numbers` are the split dims, as in Way::slides. Empty
   /// if the node slides no windows along them. `given` are the layouts that the inputs have before the node.
-  [[nodiscard]] SlidCuts slid_cuts(const Node& node, const std::vector<std::uint32_t>& numbers,
-                                   const std::vector<Layout>& given) const;
+  [[nodiscard]] SlidingCuts sliding_cuts(const Node& node, const std::vector<std::uint32_t>& numbers,
+                                         const std::vector<Layout>& given) const;
   /// Replaces each input over which the node slides windows by the rows of it that the node reads.
-  void read_rows(NodeId id, const SlidCuts& cuts, const std::vector<NodeId>& causes);
+  void read_rows(NodeId id, const SlidingCuts& cuts, const std::vector<NodeId>& causes);
 
  private:
-  PValueId rows_brought(NodeId id, PValueId value, const SlidCut& one, const std::vector<NodeId>& causes);
+  PValueId bring_rows(NodeId id, PValueId value, const SlidingCut& one, const std::vector<NodeId>& causes);
   /// Adds the halos along the first dim that each window of the value cuts, so that all of them are sent before a task
   /// waits for one.
   void bring_halos(NodeId id, PValueId source, PValueId value, const Layout& layout, const std::vector<NodeId>& causes);

@@ -112,7 +112,8 @@ void ClassBuffers::place_in(std::uint32_t part, std::uint32_t whole, std::uint64
   views.insert(views.end(), moved.begin(), moved.end());
 }
 
-const std::vector<std::uint32_t>* ClassBuffers::cut(std::uint32_t buffer, const std::vector<std::int64_t>& elements) {
+const std::vector<std::uint32_t>* ClassBuffers::cut_into_chunks(std::uint32_t buffer,
+                                                                const std::vector<std::int64_t>& elements) {
   const std::uint32_t root = storage_of(plan_, buffer);
   const Buffer& whole = plan_.buffers[root];
   if (const auto known = chunks_.find(root); known != chunks_.end())
@@ -124,7 +125,7 @@ const std::vector<std::uint32_t>* ClassBuffers::cut(std::uint32_t buffer, const 
   Chunks chunks{elements, {}};
   std::uint64_t begin = whole.offset;
   for (const std::int64_t count : elements) {
-    const std::uint32_t chunk = like(root, count);  // with the name of the whole, as its copies also have
+    const std::uint32_t chunk = add_vector_like(root, count);  // with the name of the whole, as its copies also have
     plan_.buffers[chunk].view_of = root;
     plan_.buffers[chunk].offset = begin;
     begin += plan_.buffers[chunk].bytes;
@@ -134,7 +135,7 @@ const std::vector<std::uint32_t>* ClassBuffers::cut(std::uint32_t buffer, const 
   return &chunks_.emplace(root, std::move(chunks)).first->second.buffers;
 }
 
-std::uint32_t ClassBuffers::copy_of(std::uint32_t other) {
+std::uint32_t ClassBuffers::add_copy_of(std::uint32_t other) {
   Buffer buffer = plan_.buffers[other];
   buffer.space = Buffer::Space::step;
   buffer.view_of = kNone;
@@ -142,7 +143,7 @@ std::uint32_t ClassBuffers::copy_of(std::uint32_t other) {
   return add(std::move(buffer));
 }
 
-std::uint32_t ClassBuffers::like(std::uint32_t other, std::int64_t elements) {
+std::uint32_t ClassBuffers::add_vector_like(std::uint32_t other, std::int64_t elements) {
   const Buffer& model = plan_.buffers[other];
   Buffer buffer;
   buffer.dtype = model.dtype;
@@ -168,7 +169,7 @@ std::uint32_t ClassBuffers::sizes_only(PValueId value, WhereId where) {
 std::uint32_t ClassBuffers::on_host(std::uint32_t other) {
   const std::uint32_t host = device(DeviceKind::cpu, 0);
   if (plan_.buffers[other].device == host) return other;
-  const std::uint32_t copy = copy_of(other);
+  const std::uint32_t copy = add_copy_of(other);
   plan_.buffers[copy].device = host;
   return copy;
 }

@@ -20,7 +20,7 @@ class ClassBuffers {
                PlanClass& plan);
 
   /// Whether the task is in the device set.
-  [[nodiscard]] bool on(WhereId where) const { return on_where_[where]; }
+  [[nodiscard]] bool is_task_in(WhereId where) const { return on_where_[where]; }
   /// Whether the task has the value, or a part of it.
   [[nodiscard]] bool holds(PValueId value) const;
   /// The number of the value's buffer; there must be one.
@@ -47,13 +47,14 @@ class ClassBuffers {
   void place_in(std::uint32_t part, std::uint32_t whole, std::uint64_t offset);
   /// Cuts the buffer into vectors with the given numbers of elements, side by side. They are made once. Null if the
   /// buffer is a part of another buffer, or has other parts.
-  [[nodiscard]] const std::vector<std::uint32_t>* cut(std::uint32_t buffer, const std::vector<std::int64_t>& elements);
+  [[nodiscard]] const std::vector<std::uint32_t>* cut_into_chunks(std::uint32_t buffer,
+                                                                  const std::vector<std::int64_t>& elements);
   /// Adds a buffer like `other`, with its own bytes in the step's arena.
-  std::uint32_t copy_of(std::uint32_t other);
+  std::uint32_t add_copy_of(std::uint32_t other);
   /// The same in the host's memory; returns `other` itself if it is already there.
   std::uint32_t on_host(std::uint32_t other);
   /// Adds a vector of `elements` elements, with the dtype and on the device of `other`.
-  std::uint32_t like(std::uint32_t other, std::int64_t elements);
+  std::uint32_t add_vector_like(std::uint32_t other, std::int64_t elements);
   /// Adds a buffer without bytes, for an input that is used only for the sizes of the whole value.
   std::uint32_t sizes_only(PValueId value, WhereId where);
   std::uint32_t scratch_on_host(std::int64_t bytes);

@@ -25,7 +25,7 @@ void ClassKernels::add(const Node& node, Instruction instruction, const Buffers&
   for (const PValueId value : node.outputs) {
     out_.push_back(on_host ? buffers_.define_on_host(value) : buffers_.define(value));
   }
-  const bool movable = plan_.spreads(plan_.region());
+  const bool movable = plan_.may_spread(plan_.region());
   const bool fusable = is_fusable(node);
   if ((movable || fusable) && is_free(node))
     instruction.may = static_cast<std::uint8_t>((movable ? kMovable : 0) | (fusable ? kFusable : 0));
@@ -37,7 +37,7 @@ void ClassKernels::add(const Node& node, Instruction instruction, const Buffers&
     const std::int64_t scratch = scratch_of(kernel, setup_of(node));
     if (scratch > 0) instruction.scratch = buffers_.scratch_with(out_.empty() ? in_[0] : out_[0], scratch);
   }
-  if (kernel.row != nullptr && instruction.may != 0) note_row(node);
+  if (kernel.row != nullptr && instruction.may != 0) store_row_length(node);
   instruction.in_place = kernel.in_place;
   if (on_host) return push_on_host(instruction);
   plan_.push(instruction, in_, out_);
@@ -61,7 +61,7 @@ void ClassKernels::push_on_host(const Instruction& instruction) {
 }
 
 /// Stores the row length of the kernel for fuse_elements, if fusing by rows pays (docs/internals/decisions/tiles.md).
-void ClassKernels::note_row(const Node& node) {
+void ClassKernels::store_row_length(const Node& node) {
   const Buffer& first = role_.buffers[in_[0]];
   const auto elements = elements_of(first);
   if (plan_.facts.fuse_from == 0 || elements < kRowsPay * plan_.facts.fuse_from) return;
@@ -114,7 +114,7 @@ void ClassKernels::add_packed(const Instruction& user, const Node& node) {
            role_.buffers[role_.outputs(other)[0]].sizes[0] == elements;
   });
   if (same != all.end()) return in_.push_back(role_.operands[same->outputs.first]);
-  const std::uint32_t to = buffers_.like(from, elements);
+  const std::uint32_t to = buffers_.add_vector_like(from, elements);
   plan_.add_operands(instruction, {from}, {to});
   all.push_back(instruction);
   in_.push_back(to);

@@ -43,7 +43,7 @@ class ClassKernels {
   [[nodiscard]] bool is_free(const Node& node) const;
   /// Whether the node's kernel may become part of a fused region.
   [[nodiscard]] bool is_fusable(const Node& node);
-  void note_row(const Node& node);
+  void store_row_length(const Node& node);
   void push_on_host(const Instruction& instruction);
   /// The setup of the node's kernel: attributes, and the types and parts of in_ and out_.
   [[nodiscard]] KernelSetup setup_of(const Node& node);

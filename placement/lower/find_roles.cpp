@@ -12,9 +12,9 @@ namespace ferry {
 namespace {
 
 /// Computes the classes: starts with all tasks in one class, and splits classes by one difference after another.
-class Roles {
+class RoleFinder {
  public:
-  Roles(const Program& program, const Plan& plan, const MessageNumbers& messages)
+  RoleFinder(const Program& program, const Plan& plan, const MessageNumbers& messages)
       : program_(program),
         plan_(plan),
         messages_(messages),
@@ -29,15 +29,15 @@ class Roles {
   std::vector<std::uint32_t> classes() {
     std::vector<std::int32_t> all(class_of_.size());
     std::iota(all.begin(), all.end(), 0);
-    tell_apart(all, [&](std::size_t i) { return program_.topology->tasks[i].threads; });
+    split_classes(all, [&](std::size_t i) { return program_.topology->tasks[i].threads; });
     std::set<WhereId> wheres;
     for (const NodeId id : nodes_) wheres.insert(program_.nodes[id].where);
     for (const PValueId value : values_) wheres.insert(program_.values[value].where);
     wheres.erase(kNone);
-    for (const WhereId where : wheres) tell_apart(program_.wheres[where].tasks, [](std::size_t) { return 0; });
-    part_sizes();
+    for (const WhereId where : wheres) split_classes(program_.wheres[where].tasks, [](std::size_t) { return 0; });
+    split_by_part_sizes();
     for (const PValueId value : values_) rows(program_.values[value]);
-    ends();
+    split_by_messages();
     number_in_order();
     return std::move(class_of_);
   }
@@ -51,7 +51,7 @@ class Roles {
   /// Splits each class: the tasks in the list leave the other tasks, and tasks in the list with different values get
   /// different classes.
   template <class ValueAt>
-  void tell_apart(std::span<const std::int32_t> tasks, const ValueAt& value_at) {
+  void split_classes(std::span<const std::int32_t> tasks, const ValueAt& value_at) {
     using Key = std::pair<std::uint32_t, std::int64_t>;
     std::map<Key, std::uint32_t> numbers;
     const std::pair<const Key, std::uint32_t>* last = nullptr;
@@ -67,9 +67,9 @@ class Roles {
     }
   }
 
-  void single_out(std::int32_t task) { class_of_[static_cast<std::size_t>(task)] = next_++; }
+  void give_own_class(std::int32_t task) { class_of_[static_cast<std::size_t>(task)] = next_++; }
 
-  void part_sizes() {
+  void split_by_part_sizes() {
     std::set<std::tuple<WhereId, std::int64_t, std::vector<std::size_t>>> splits;  // mesh, size of a dim, its axes
     for (const PValueId id : values_) {
       const PValue& value = program_.values[id];
@@ -84,7 +84,7 @@ class Roles {
     for (const auto& split : splits) {
       const auto& [where_id, size, axes] = split;
       const Where& where = program_.wheres[where_id];
-      tell_apart(where.tasks, [&, whole = size, &cut = axes](std::size_t i) {
+      split_classes(where.tasks, [&, whole = size, &cut = axes](std::size_t i) {
         std::int64_t part = whole;
         for (std::size_t axis : cut) part = part_of(part, where.axes[axis], coordinate(where, i, axis)).size;
         return part;
@@ -95,19 +95,21 @@ class Roles {
   void rows(const PValue& value) {
     if (value.halo != kNone) {
       const ProgramHalo& halo = program_.halos[value.halo];
-      along(value, halo.axis, halo.halo.parts, [&](std::int64_t task) { return halo.rows(task); });
+      split_by_rows(value, halo.axis, halo.halo.parts, [&](std::int64_t task) { return halo.rows(task); });
     }
     if (value.rows != kNone)
       for (const ProgramRows& rows : program_.rows[value.rows])
-        along(value, rows.axis, rows.halo.parts, [&](std::int64_t task) { return rows.halo.rows_read(task).size; });
+        split_by_rows(value, rows.axis, rows.halo.parts,
+                      [&](std::int64_t task) { return rows.halo.rows_read(task).size; });
   }
 
   template <class RowsOf>
-  void along(const PValue& value, std::size_t axis, std::int64_t parts, const RowsOf& rows_of) {
+  void split_by_rows(const PValue& value, std::size_t axis, std::int64_t parts, const RowsOf& rows_of) {
     const Where& where = program_.wheres[value.where];
     std::vector<std::int64_t> rows;
     for (std::int64_t task = 0; task < parts; ++task) rows.push_back(rows_of(task));
-    tell_apart(where.tasks, [&](std::size_t i) { return rows[static_cast<std::size_t>(coordinate(where, i, axis))]; });
+    split_classes(where.tasks,
+                  [&](std::size_t i) { return rows[static_cast<std::size_t>(coordinate(where, i, axis))]; });
   }
 
   /// Whether all parts have the same size.
@@ -119,26 +121,26 @@ class Roles {
     return true;
   }
 
-  void ends() {
+  void split_by_messages() {
     std::set<std::pair<std::vector<std::uint32_t>, std::int32_t>> met;  // groupings of a node's collectives, and root
     for (const NodeId id : nodes_) {
       const Node& node = program_.nodes[id];
       if (node.kind == NodeKind::transfer && node.where != kNone) {
-        single_out(sender_of(program_, node));
-        single_out(program_.where(node).tasks[0]);
+        give_own_class(sender_of(program_, node));
+        give_own_class(program_.where(node).tasks[0]);
       } else if (const auto found = messages_.collectives.find(id); found != messages_.collectives.end()) {
         const ProgramCollective& collective = program_.collectives[node.detail];
         const std::int32_t root = is_rooted(collective.kind) ? collective.members.root : -1;
         std::vector<std::uint32_t> groupings;
         for (std::uint32_t number : found->second) groupings.push_back(plan_.collectives[number].grouping);
-        if (met.emplace(groupings, root).second) take_part(groupings, root);
+        if (met.emplace(groupings, root).second) split_by_collective(groupings, root);
       }
     }
   }
 
   /// Splits classes by the collective that a task takes part in, and by whether it is a root. One node has several
   /// collectives if its groups are spread differently over hosts, or have parts of different sizes.
-  void take_part(const std::vector<std::uint32_t>& groupings, std::int32_t root) {
+  void split_by_collective(const std::vector<std::uint32_t>& groupings, std::int32_t root) {
     std::vector<std::int32_t> tasks, roots;
     std::vector<std::size_t> values;
     for (std::size_t k = 0; k < groupings.size(); ++k)
@@ -147,8 +149,8 @@ class Roles {
         values.resize(tasks.size(), k);
         if (root >= 0) roots.push_back(group[static_cast<std::size_t>(root)]);
       }
-    tell_apart(tasks, [&](std::size_t i) { return static_cast<std::int64_t>(values[i]); });
-    tell_apart(roots, [](std::size_t) { return 0; });
+    split_classes(tasks, [&](std::size_t i) { return static_cast<std::int64_t>(values[i]); });
+    split_classes(roots, [](std::size_t) { return 0; });
   }
 
   void number_in_order() {
@@ -172,7 +174,7 @@ class Roles {
 }  // namespace
 
 std::vector<std::uint32_t> find_roles(const Program& program, const Plan& plan, const MessageNumbers& messages) {
-  return Roles(program, plan, messages).classes();
+  return RoleFinder(program, plan, messages).classes();
 }
 
 }  // namespace ferry

@@ -14,8 +14,8 @@
 #include "placement/layout/joined_parts.hpp"
 #include "placement/layout/strategy.hpp"
 #include "placement/lower/class_kernels.hpp"
-#include "placement/lower/turns.hpp"
-#include "placement/lower/under_way.hpp"
+#include "placement/lower/pending_messages.hpp"
+#include "placement/lower/turn_sorter.hpp"
 #include "placement/messages/number_messages.hpp"
 #include "placement/program/parts.hpp"
 #include "placement/program/program.hpp"
@@ -38,7 +38,7 @@ class ClassBuilder {
         role_(plan_.role),
         buffers_(program_, tables_, task, nodes.wheres(plan_class), role_),
         kernels_(shared, plan_, buffers_),
-        under_way_(plan_, program_, shared.plan, shared.messages) {}
+        pending_messages_(plan_, program_, shared.plan, shared.messages) {}
 
   ClassPlan build() {
     role_.threads = static_cast<std::uint32_t>(program_.topology->tasks[static_cast<std::size_t>(task_)].threads);
@@ -47,7 +47,7 @@ class ClassBuilder {
     reserve();
     place_joined();
     emit_region(0, 1);
-    for (const std::uint32_t region : {1U, 0U}) in_region(region, [&] { under_way_.finish(); });
+    for (const std::uint32_t region : {1U, 0U}) in_region(region, [&] { pending_messages_.wait_for_all(); });
     if (turns_) turns_->arrange();
     return std::move(plan_);
   }
@@ -58,7 +58,7 @@ class ClassBuilder {
     std::size_t nodes = 0, operands = 0;
     for (const NodeId id : nodes_.of(class_)) {
       const Node& node = program_.nodes[id];
-      if (node.where == kNone || !buffers_.on(node.where)) continue;
+      if (node.where == kNone || !buffers_.is_task_in(node.where)) continue;
       ++nodes;
       operands += node.inputs + node.outputs.count;
     }
@@ -133,10 +133,10 @@ class ClassBuilder {
         break;
     }
     plan_.enter(outer);
-    if (turns_) turns_->added(id);
+    if (turns_) turns_->assign_turn(id);
   }
 
-  [[nodiscard]] bool here(const Node& node) const { return buffers_.on(node.where); }
+  [[nodiscard]] bool here(const Node& node) const { return buffers_.is_task_in(node.where); }
   [[nodiscard]] bool in_turn(const Node& node) const {
     return turns_ && program_.turns.contains(static_cast<NodeId>(&node - program_.nodes.data()));
   }
@@ -147,13 +147,13 @@ class ClassBuilder {
     const auto inputs = program_.inputs(node);
     if (node.def->is(kView)) {
       buffers_.view(node.outputs[0], buffers_.of(inputs[0]));
-      if (under_way_.brings(inputs[0])) under_way_.bring_too(node.outputs[0], inputs[0]);
+      if (pending_messages_.brings(inputs[0])) pending_messages_.add_view(node.outputs[0], inputs[0]);
       return;
     }
     in_.clear();
     for (std::uint32_t i = 0; i < node.inputs; ++i)
       in_.push_back(is_unread(program_, node, i) ? buffers_.sizes_only(inputs[i], node.where) : use(inputs[i]));
-    kernels_.add(node, named(Opcode::kernel, node), in_);
+    kernels_.add(node, make_instruction(Opcode::kernel, node), in_);
   }
 
   /// Makes the output an alias of the input; copy_between_devices later adds copies where the value is needed. A copy
@@ -161,7 +161,7 @@ class ClassBuilder {
   void copy(const Node& node) {
     const auto inputs = program_.inputs(node);
     if (in_turn(node)) {
-      plan_.push(named(Opcode::copy, node), {use(inputs[0])}, {buffers_.define(node.outputs[0])});
+      plan_.push(make_instruction(Opcode::copy, node), {use(inputs[0])}, {buffers_.define(node.outputs[0])});
       return;
     }
     const auto held = std::ranges::find_if(inputs, [&](PValueId input) { return buffers_.holds(input); });
@@ -169,11 +169,11 @@ class ClassBuilder {
       buffers_.view(node.outputs[0], buffers_.of(*held));
     else
       buffers_.alias(node.outputs[0], buffers_.of(*held));
-    if (under_way_.brings(*held)) under_way_.bring_too(node.outputs[0], *held);
+    if (pending_messages_.brings(*held)) pending_messages_.add_view(node.outputs[0], *held);
   }
 
   void port(const Node& node, Opcode what) {
-    Instruction instruction = named(what, node);
+    Instruction instruction = make_instruction(what, node);
     instruction.target = node.detail;
     if (what == Opcode::feed)
       plan_.push(instruction, {}, {buffers_.define_on_host(node.outputs[0])});
@@ -191,14 +191,14 @@ class ClassBuilder {
     const auto inputs = program_.inputs(node);
     const std::uint32_t value = use(inputs[1]);
     buffers_.alias(node.outputs[0], value);
-    Instruction copy = named(Opcode::copy, node);
+    Instruction copy = make_instruction(Opcode::copy, node);
     if (!in_turn(node)) {
       plan_.updates.push_back({buffers_.of(inputs[0]), value, copy});
       return;
     }
     std::uint32_t from = value;
     if (role_.buffers[storage_of(role_, from)].space == Buffer::Space::state) {  // another assignment may change it
-      from = buffers_.copy_of(value);
+      from = buffers_.add_copy_of(value);
       plan_.push(copy, {value}, {from});
     }
     copy.attrs = tables_.attrs(node.attrs);
@@ -211,25 +211,26 @@ class ClassBuilder {
     const Node& node = program_.nodes[id];
     const Range channels = shared_.messages.channels.at(id);
     if (sender_of(program_, node) == task_) {
-      std::vector<UnderWay::Start> sends;
-      const std::vector<std::uint32_t> sent = chunks_to_send(given(node), channels, named(Opcode::copy, node));
+      std::vector<PendingMessages::Start> sends;
+      const std::vector<std::uint32_t> sent =
+          chunks_to_send(given(node), channels, make_instruction(Opcode::copy, node));
       for (std::uint32_t k = 0; k < channels.count; ++k) sends.push_back({message(Opcode::send, id, k), {sent[k]}, {}});
-      under_way_.start(std::move(sends), {});
+      pending_messages_.start(std::move(sends), {});
     }
     if (program_.where(node).tasks[0] == task_) {
-      std::vector<UnderWay::Start> receives;
+      std::vector<PendingMessages::Start> receives;
       const std::vector<PValueId> brought = results(node);
-      const auto got = chunks_of(defined(node, brought), channels);
+      const auto got = chunks_of(define_received(node, brought), channels);
       FERRY_ASSERT(got.has_value(), "a value that is received cannot be cut into chunks");
       for (std::uint32_t k = 0; k < channels.count; ++k)
         receives.push_back({message(Opcode::receive, id, k), {}, {(*got)[k]}});
-      under_way_.start(std::move(receives), brought);
+      pending_messages_.start(std::move(receives), brought);
     }
   }
 
   /// The k-th message of a transfer.
   Instruction message(Opcode what, NodeId id, std::uint32_t k) {
-    Instruction instruction = named(what, program_.nodes[id]);
+    Instruction instruction = make_instruction(what, program_.nodes[id]);
     instruction.target = shared_.messages.channels.at(id)[k];
     return instruction;
   }
@@ -241,14 +242,14 @@ class ClassBuilder {
     for (const std::uint32_t c : channels)
       elements.push_back(
           static_cast<std::int64_t>(shared_.plan.channels[c].bytes / size_of(shared_.plan.channels[c].dtype)));
-    const std::vector<std::uint32_t>* const chunks = buffers_.cut(buffer, elements);
+    const std::vector<std::uint32_t>* const chunks = buffers_.cut_into_chunks(buffer, elements);
     return chunks == nullptr ? std::nullopt : std::optional(*chunks);
   }
 
   /// The same for sending. If the buffer cannot be cut, adds `copy` to a new buffer, which can.
   std::vector<std::uint32_t> chunks_to_send(std::uint32_t buffer, Range channels, const Instruction& copy) {
     if (auto chunks = chunks_of(buffer, channels)) return *std::move(chunks);
-    const std::uint32_t apart = buffers_.copy_of(buffer);
+    const std::uint32_t apart = buffers_.add_copy_of(buffer);
     plan_.push(copy, {buffer}, {apart});
     return *chunks_of(apart, channels);
   }
@@ -257,28 +258,28 @@ class ClassBuilder {
     const Node& node = program_.nodes[id];
     for (std::uint32_t number : shared_.messages.collectives.at(id)) {
       const Collective& collective = shared_.plan.collectives[number];
-      const Membership& place = place_in(collective.grouping);
+      const Membership& place = membership_in(collective.grouping);
       if (place.group == nullptr) continue;
       const Schedule& schedule = shared_.plan.schedules[collective.schedule];
-      Instruction instruction = named(Opcode::collective, node);
+      Instruction instruction = make_instruction(Opcode::collective, node);
       instruction.target = number;
       instruction.in_place = schedule.in_place ? 1 : 0;
       std::vector<std::uint32_t> in, out;
       std::vector<PValueId> brought;
-      if (schedule.gives(place.member) && buffers_.holds(program_.inputs(node)[0])) in.push_back(given(node));
-      if (schedule.gets(place.member) && buffers_.holds(node.outputs[0])) {
+      if (schedule.has_input(place.member) && buffers_.holds(program_.inputs(node)[0])) in.push_back(given(node));
+      if (schedule.has_output(place.member) && buffers_.holds(node.outputs[0])) {
         brought = results(node);
-        out.push_back(defined(node, brought));
+        out.push_back(define_received(node, brought));
       }
       const std::int64_t staging = staging_of(schedule, collective, place.member);
       if (staging > 0)
         instruction.scratch = collective.gpu == kNone ? buffers_.scratch_on_host(staging)
                                                       : buffers_.scratch_on_gpu(collective.gpu, staging);
-      under_way_.start({{instruction, std::move(in), std::move(out)}}, brought);
+      pending_messages_.start({{instruction, std::move(in), std::move(out)}}, brought);
     }
   }
 
-  const Membership& place_in(std::uint32_t grouping) {
+  const Membership& membership_in(std::uint32_t grouping) {
     const auto [at, fresh] = places_.try_emplace(grouping);
     if (fresh) at->second = membership(shared_.plan.groupings[grouping], task_);
     return at->second;
@@ -301,7 +302,7 @@ class ClassBuilder {
   }
 
   /// Defines the buffer for the values that a message brings.
-  std::uint32_t defined(const Node& node, const std::vector<PValueId>& brought) {
+  std::uint32_t define_received(const Node& node, const std::vector<PValueId>& brought) {
     if (brought.size() == 1) return buffers_.define(brought[0]);
     buffers_.join(brought, name_of(node));
     for (PValueId value : brought) buffers_.define(value);
@@ -311,7 +312,7 @@ class ClassBuilder {
   /// Bytes of staging that suffice for every member of this class. (Roots share their class with roots only.)
   static std::int64_t staging_of(const Schedule& schedule, const Collective& collective, int member) {
     const bool at_root = member == schedule.root && is_rooted(schedule.kind);
-    const bool staged = at_root ? schedule.slots_of(member) > 0 : schedule.others_stage();
+    const bool staged = at_root ? schedule.slots_of(member) > 0 : schedule.non_root_uses_slots();
     return staged ? schedule.slots * slot_bytes(schedule, collective.parts, collective.dtype) : 0;
   }
 
@@ -328,7 +329,7 @@ class ClassBuilder {
       if (!buffers_.holds(output)) continue;
       const std::uint32_t from = use(inputs[i]);
       const std::uint32_t buffer = buffers_.define(output);
-      plan_.push(named(Opcode::copy, node), {from}, {buffer});
+      plan_.push(make_instruction(Opcode::copy, node), {from}, {buffer});
       carried.push_back(buffer);
       buffers_.alias(condition.parameters[i], buffer);
       buffers_.alias(body.parameters[i], buffer);
@@ -340,11 +341,11 @@ class ClassBuilder {
     std::uint32_t predicate = kNone;
     in_region(first, [&] {
       predicate = use(condition.results[0]);
-      under_way_.finish();
+      pending_messages_.wait_for_all();
     });
     emit_region(node.detail + 1, second);
     in_region(second, [&] { carry_over(node, body); });
-    Instruction instruction = named(Opcode::loop, node);
+    Instruction instruction = make_instruction(Opcode::loop, node);
     instruction.target = first;
     instruction.other = second;
     plan_.push(instruction, {predicate}, carried);
@@ -364,14 +365,14 @@ class ClassBuilder {
             return buffers_.known(p) && storage_of(role_, buffers_.of(p)) == storage_of(role_, from);
           });
       if (is_parameter) {
-        const std::uint32_t kept = buffers_.copy_of(from);
-        plan_.push(named(Opcode::copy, node), {from}, {kept});
+        const std::uint32_t kept = buffers_.add_copy_of(from);
+        plan_.push(make_instruction(Opcode::copy, node), {from}, {kept});
         from = kept;
       }
       copies.emplace_back(from, to);
     }
-    under_way_.finish();
-    for (const auto& [from, to] : copies) plan_.push(named(Opcode::copy, node), {from}, {to});
+    pending_messages_.wait_for_all();
+    for (const auto& [from, to] : copies) plan_.push(make_instruction(Opcode::copy, node), {from}, {to});
   }
 
   void branch(const Node& node) {
@@ -392,11 +393,11 @@ class ClassBuilder {
       in_region(to, [&] {
         for (std::uint32_t i = 0; i < node.outputs.count; ++i)
           if (buffers_.holds(node.outputs[i]))
-            plan_.push(named(Opcode::copy, node), {use(from.results[i])}, {buffers_.of(node.outputs[i])});
-        under_way_.finish();
+            plan_.push(make_instruction(Opcode::copy, node), {use(from.results[i])}, {buffers_.of(node.outputs[i])});
+        pending_messages_.wait_for_all();
       });
     }
-    Instruction instruction = named(Opcode::branch, node);
+    Instruction instruction = make_instruction(Opcode::branch, node);
     instruction.target = first;
     instruction.other = second;
     plan_.push(instruction, {predicate}, outputs);
@@ -410,13 +411,13 @@ class ClassBuilder {
 
   /// The buffer of a value that is about to be read. Waits for the message that brings it, if there is one.
   std::uint32_t use(PValueId value) {
-    if (under_way_.brings(value)) under_way_.wait_for(value);
+    if (pending_messages_.brings(value)) pending_messages_.wait_for(value);
     return buffers_.of(value);
   }
 
   // ---- Instructions ----
 
-  Instruction named(Opcode what, const Node& node) {
+  Instruction make_instruction(Opcode what, const Node& node) {
     Instruction instruction;
     instruction.what = what;
     instruction.name = name_of(node);
@@ -442,8 +443,8 @@ class ClassBuilder {
   PlanClass& role_;  // plan_.role
   ClassBuffers buffers_;
   ClassKernels kernels_;
-  UnderWay under_way_;
-  std::optional<Turns> turns_;                  // only if the task serves workers
+  PendingMessages pending_messages_;
+  std::optional<TurnSorter> turns_;             // only if the task serves workers
   std::vector<std::uint32_t> in_;               // scratch of compute()
   std::map<std::uint32_t, Membership> places_;  // the task's place in each grouping of the plan
 };

@@ -6,7 +6,7 @@ namespace ferry {
 namespace {
 
 /// For each op, whether another op runs after it because the user ordered them (Op::after).
-std::vector<bool> followed(const Graph& graph) {
+std::vector<bool> find_ordered_ops(const Graph& graph) {
   std::vector<bool> result(graph.size());
   for (OpId id = 0; id < graph.size(); ++id)
     for (OpId earlier : graph.op(id).after()) result[earlier] = true;
@@ -44,7 +44,7 @@ void add_ports(const Program& program, Plan& plan, PlanTables& tables) {
 }  // namespace
 
 Lowering::Lowering(const Program& from, Plan& into)
-    : program(from), plan(into), tables(into), ordered(followed(*from.graph)) {
+    : program(from), plan(into), tables(into), ordered(find_ordered_ops(*from.graph)) {
   into.topology = *from.topology;
   add_ports(from, into, tables);
   HostPatterns hosts(from);

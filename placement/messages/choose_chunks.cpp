@@ -51,7 +51,7 @@ std::vector<LinkCost> hops_of(const Program& program, const Node& node) {
 
 /// Cuts `bytes` into at most `chunks` chunks and returns the elements of each. Every chunk except the last is a
 /// multiple of kBufferAlign bytes.
-std::vector<std::int64_t> cut(std::int64_t bytes, std::int64_t chunks, std::int64_t element) {
+std::vector<std::int64_t> cut_into_chunks(std::int64_t bytes, std::int64_t chunks, std::int64_t element) {
   constexpr auto kAlign = static_cast<std::int64_t>(kBufferAlign);
   const std::int64_t each = ((bytes + chunks - 1) / chunks + kAlign - 1) / kAlign * kAlign;
   std::vector<std::int64_t> elements;
@@ -84,7 +84,7 @@ std::vector<std::int64_t> choose_chunks(const Program& program, const Users& use
   const bool whole = node.inputs > 1 || node.once || value.type.shape.bounded() || program.turns.contains(transfer) ||
                      !program.wheres[value.where].single();
   if (whole || is_needed_whole(program, users, node)) return {bytes / element};
-  return cut(bytes, best_chunks(bytes, hops_of(program, node)), element);
+  return cut_into_chunks(bytes, best_chunks(bytes, hops_of(program, node)), element);
 }
 
 }  // namespace ferry

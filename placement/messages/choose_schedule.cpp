@@ -48,7 +48,7 @@ class Costs {
   }
 
   /// Whether a hierarchical all-reduce is possible and has at most kMostSteps steps.
-  [[nodiscard]] bool in_hosts() const {
+  [[nodiscard]] bool may_be_hierarchical() const {
     return even_ && h_ > 1 && num(n_) * (4 * num(k_ - 1) * num(h_) + num(k_) * num(h_)) <= kMostSteps;
   }
 
@@ -94,7 +94,7 @@ std::vector<Choice> choices(const CollectiveCall& call, const Costs& costs) {
       std::vector<Choice> all{{2 * costs.direct_parts(), direct},
                               {costs.doubling(), [=] { return doubling_schedule(members); }},
                               {2 * costs.ring(), [=] { return ring_schedule(call.kind, members); }}};
-      if (costs.in_hosts()) all.push_back({2 * costs.hierarchical_parts(), hierarchical});
+      if (costs.may_be_hierarchical()) all.push_back({2 * costs.hierarchical_parts(), hierarchical});
       return all;
     }
     case CollectiveKind::all_gather:

@@ -51,7 +51,7 @@ class Coalescer {
   void coalesce(RegionId region) {
     const std::vector<NodeId>& order = program_.regions[region].order;
     if (std::none_of(order.begin(), order.end(), [&](NodeId id) { return leaves_host(program_.nodes[id]); })) return;
-    regroup_.enter(region);
+    regroup_.begin_region(region);
     const std::map<std::size_t, std::vector<Parcel>> parcels = parcels_of(order);
     if (parcels.empty()) return;
     times_.emplace(program_);
@@ -59,14 +59,14 @@ class Coalescer {
     batches_.clear();
     batch_of_.clear();
     open_.clear();
-    watch(parcels);
+    mark_senders(parcels);
     for (std::size_t at = 0; at < order.size(); ++at) {
       advance(program_.nodes[order[at]], at);
       if (const auto made = parcels.find(at); made != parcels.end())
         for (const Parcel& parcel : made->second) fill(parcel, at);
     }
     for (const Batch& batch : batches_) join(batch);
-    regroup_.leave();
+    regroup_.end_region();
   }
 
   // ---- What may be joined ----
@@ -129,16 +129,16 @@ class Coalescer {
   // ---- Time ----
 
   /// Marks the device sets that contain senders; only their clocks are needed.
-  void watch(const std::map<std::size_t, std::vector<Parcel>>& parcels) {
-    watched_.assign(program_.wheres.size(), false);
+  void mark_senders(const std::map<std::size_t, std::vector<Parcel>>& parcels) {
+    has_sender_.assign(program_.wheres.size(), false);
     for (const auto& [made, all] : parcels)
       for (const Parcel& parcel : all)
         for (const WhereId where : wheres_of(sender_of(program_, program_.nodes[parcel.transfers[0]])))
-          watched_[where] = true;
+          has_sender_[where] = true;
   }
 
   void advance(const Node& node, std::size_t at) {
-    if (node.where == kNone || node.once || !watched_[node.where]) return;
+    if (node.where == kNone || node.once || !has_sender_[node.where]) return;
     Clock& clock = clocks_[node.where];
     if (may_wait(node, at)) ++clock.waits;
     if (node.kind == NodeKind::compute) clock.computed += times_->of(node);
@@ -195,7 +195,7 @@ class Coalescer {
     std::vector<WhereId> receivers;
     for (const NodeId id : parcel.transfers) receivers.push_back(program_.nodes[id].where);
     const auto [open, fresh] = open_.try_emplace({value.type.dtype, value.where, receivers}, batches_.size());
-    if (fresh || !takes(batches_[open->second], made, bytes, now)) {
+    if (fresh || !may_add_to(batches_[open->second], made, bytes, now)) {
       open->second = batches_.size();
       batches_.emplace_back().begun = now;
     }
@@ -209,7 +209,7 @@ class Coalescer {
     }
   }
 
-  [[nodiscard]] bool takes(const Batch& batch, std::size_t made, std::int64_t bytes, const Clock& now) const {
+  [[nodiscard]] bool may_add_to(const Batch& batch, std::size_t made, std::int64_t bytes, const Clock& now) const {
     return made < batch.used && batch.bytes + bytes <= full_ && now.computed - batch.begun.computed <= latency_ &&
            now.waits == batch.begun.waits;
   }
@@ -229,7 +229,7 @@ class Coalescer {
   const std::int64_t full_;              // bytes
   std::optional<ComputingTimes> times_;  // of the program, before the current region changes
   std::vector<Clock> clocks_;            // for each device set
-  std::vector<bool> watched_;
+  std::vector<bool> has_sender_;
   std::unordered_map<std::int32_t, std::vector<WhereId>> wheres_of_;  // for each task, filled at first use
   std::vector<Batch> batches_;                                        // batches of the current region
   std::unordered_map<NodeId, std::size_t> batch_of_;                  // for each transfer that is in a batch

@@ -45,7 +45,7 @@ class MessageFuser {
     const std::vector<NodeId>& order = program_.regions[region].order;
     const auto is_collective = [&](NodeId id) { return program_.nodes[id].kind == NodeKind::collective; };
     if (std::none_of(order.begin(), order.end(), is_collective)) return;
-    regroup_.enter(region);
+    regroup_.begin_region(region);
     std::vector<Sum> sums;
     for (const NodeId id : order)
       if (is_collective(id)) start_early(id, sums);
@@ -53,7 +53,7 @@ class MessageFuser {
     std::map<Key, Bucket> open;
     for (const Sum& sum : sums) fill(open[key_of(sum.node)], sum);
     for (auto& [key, bucket] : open) close(bucket);
-    regroup_.leave();
+    regroup_.end_region();
   }
 
   /// Moves a collective to right after the maker of its value, or collects it for a bucket. A collective stays in place
@@ -70,7 +70,7 @@ class MessageFuser {
     if (may_share(node))
       sums.push_back({id, made, regroup_.used(node.outputs[0])});
     else
-      regroup_.put(id, made);
+      regroup_.move_after(id, made);
   }
 
   /// True if the collective is a sum, and a kernel can write its value directly into a bucket.
@@ -116,7 +116,7 @@ class MessageFuser {
   }
 
   void close(Bucket& bucket) {
-    if (bucket.sums.size() == 1) regroup_.put(bucket.sums[0], bucket.made);
+    if (bucket.sums.size() == 1) regroup_.move_after(bucket.sums[0], bucket.made);
     if (bucket.sums.size() > 1) regroup_.join(std::move(bucket.sums), bucket.made);
     bucket = {};
   }

@@ -41,10 +41,10 @@ class Numberer {
       place_[node_id] = at++;
       if (node.kind == NodeKind::transfer) {
         channels(node_id, id == 0);
-        carry(node);
+        mark_carried(node);
       } else if (node.kind == NodeKind::collective) {
         collective(node_id);
-        carry(node);
+        mark_carried(node);
       } else if (node.kind == NodeKind::loop || node.kind == NodeKind::branch) {
         region(node.detail);
         region(node.detail + 1);
@@ -52,7 +52,7 @@ class Numberer {
     }
   }
 
-  void carry(const Node& message) {
+  void mark_carried(const Node& message) {
     for (PValueId value : program_.inputs(message)) {
       while (!numbers_.carried[value]) {
         numbers_.carried[value] = true;
@@ -76,7 +76,7 @@ class Numberer {
     for (const std::uint64_t bytes : messages_of(id, in_step)) {
       channel.bytes = bytes;
       plan_.channels.push_back(channel);
-      numbers_.spans.push_back({place_[starter(id)], used(node)});
+      numbers_.spans.push_back({place_[source_node(id)], first_use(node)});
     }
     numbers_.channels[id] = {first, static_cast<std::uint32_t>(plan_.channels.size()) - first};
     const PValueId sent = program_.inputs(node)[0];
@@ -101,7 +101,7 @@ class Numberer {
 
   /// The node after which a transfer starts, which is the node that makes its value. If that value comes by transfers
   /// of a single value, follows them back to their source.
-  NodeId starter(NodeId id) const {
+  NodeId source_node(NodeId id) const {
     for (;;) {
       const Node& node = program_.nodes[id];
       if (node.kind != NodeKind::transfer || node.inputs > 1) return id;
@@ -109,7 +109,7 @@ class Numberer {
     }
   }
 
-  std::uint32_t used(const Node& node) const {
+  std::uint32_t first_use(const Node& node) const {
     std::uint32_t first = kNone;
     for (const PValueId output : node.outputs) first = std::min(first, used_[output]);
     return first;
@@ -126,7 +126,7 @@ class Numberer {
   }
 
   /// Groups that have parts of equal sizes and are spread over hosts in the same pattern.
-  struct Alike {
+  struct EqualGroups {
     std::vector<std::int64_t> parts;
     std::uint32_t pattern = 0;   ///< index in HostPatterns::OfGrouping::patterns
     std::uint32_t grouping = 0;  ///< index in Plan::groupings
@@ -136,7 +136,7 @@ class Numberer {
     const Node& node = program_.nodes[id];
     const ProgramCollective& wanted = program_.collectives[node.detail];
     require_room(node, wanted);
-    for (Alike& groups : alike(node, wanted)) {
+    for (EqualGroups& groups : equal_groups(node, wanted)) {
       Collective collective;
       const Type& type = program_.values[node.outputs[0]].type;
       collective.dtype = type.shape.bounded() ? DType::uint8 : type.dtype;  // sent as bytes, with the extent
@@ -145,7 +145,7 @@ class Numberer {
       if (const std::optional<Schedule> of_gpus = on_gpus(node, wanted, groups, collective.dtype, bytes)) {
         collective.schedule = tables_.schedule(*of_gpus);
         collective.gpu = static_cast<std::uint32_t>(program_.where(node).index);
-      } else if (cut_value(node, wanted.kind).halo != kNone) {
+      } else if (split_value(node, wanted.kind).halo != kNone) {
         collective.schedule = tables_.schedule(sparse_exchange(members_of(wanted), groups.parts));
       } else {
         collective.schedule = schedule(wanted, groups.pattern, bytes);
@@ -182,26 +182,27 @@ class Numberer {
   }
 
   /// Splits the groups of a collective into alike groups, sorted by their parts, then by pattern.
-  std::vector<Alike> alike(const Node& node, const ProgramCollective& wanted) {
+  std::vector<EqualGroups> equal_groups(const Node& node, const ProgramCollective& wanted) {
     const std::uint32_t grouping = wanted.members.grouping;
     const Grouping& groups = program_.groupings[grouping];
     const HostPatterns::OfGrouping& patterns = hosts_.of(grouping);
-    std::vector<Alike> result;
-    if (groups_alike(node, wanted.kind)) {
+    std::vector<EqualGroups> result;
+    if (parts_are_equal(node, wanted.kind)) {
       const std::vector<std::int64_t> sizes = parts(node, wanted, groups[0]);
       for (std::uint32_t p = 0; p < patterns.patterns.size(); ++p)
-        result.push_back({sizes, p, with_pattern(grouping, p)});
+        result.push_back({sizes, p, groups_with_pattern(grouping, p)});
       return result;
     }
     std::map<std::pair<std::vector<std::int64_t>, std::uint32_t>, Grouping> found;
     for (std::size_t g = 0; g < groups.size(); ++g)
       found[{parts(node, wanted, groups[g]), patterns.of_group[g]}].push_back(groups[g]);
-    for (const auto& [key, alike] : found) result.push_back({key.first, key.second, tables_.grouping(alike)});
+    for (const auto& [key, equal_groups] : found)
+      result.push_back({key.first, key.second, tables_.grouping(equal_groups)});
     return result;
   }
 
   /// The index in the plan of the groupings' groups with this pattern.
-  std::uint32_t with_pattern(std::uint32_t grouping, std::uint32_t pattern) {
+  std::uint32_t groups_with_pattern(std::uint32_t grouping, std::uint32_t pattern) {
     const auto [at, fresh] = groupings_.try_emplace({grouping, pattern});
     if (!fresh) return at->second;
     const HostPatterns::OfGrouping& patterns = hosts_.of(grouping);
@@ -228,12 +229,12 @@ class Numberer {
 
   /// Whether the members of every group with this pattern share memory. False for a group of one member.
   bool share_memory(std::uint32_t grouping, std::uint32_t pattern) const {
-    return of_all(grouping, pattern, [&](const auto& group) { return program_.topology->share_memory(group); });
+    return all_satisfy(grouping, pattern, [&](const auto& group) { return program_.topology->share_memory(group); });
   }
 
   /// Whether every group with this pattern has several members and satisfies `joins`.
   template <class F>
-  bool of_all(std::uint32_t grouping, std::uint32_t pattern, F joins) const {
+  bool all_satisfy(std::uint32_t grouping, std::uint32_t pattern, F joins) const {
     const Grouping& groups = program_.groupings[grouping];
     const std::vector<std::uint32_t>& pattern_of = hosts_.of(grouping).of_group;
     for (std::size_t g = 0; g < groups.size(); ++g)
@@ -251,26 +252,26 @@ class Numberer {
       const Where& from = program_.wheres[program_.values[input].where];
       if (from.kind != DeviceKind::gpu || from.index != where.index) return false;
     }
-    return of_all(wanted.members.grouping, pattern,
-                  [&](const auto& group) { return program_.topology->join_gpus(group); });
+    return all_satisfy(wanted.members.grouping, pattern,
+                       [&](const auto& group) { return program_.topology->join_gpus(group); });
   }
 
   /// True if the library can do the whole collective. It cannot do sums in ferry's own order, in parts of different
   /// sizes, or with a root that contributes nothing.
-  bool by_library_alone(const ProgramCollective& wanted, const Alike& groups, DType dtype) const {
+  bool may_use_library(const ProgramCollective& wanted, const EqualGroups& groups, DType dtype) const {
     if (wanted.reduce == Reduce::none) return true;
-    if (program_.options.one_host || !adds(wanted.reduce, dtype)) return false;
+    if (program_.options.one_host || !folds_like_ferry(wanted.reduce, dtype)) return false;
     if (wanted.kind == CollectiveKind::reduce && wanted.members.guest_root) return false;
     return wanted.kind != CollectiveKind::reduce_scatter ||
            std::ranges::all_of(groups.parts, [&](auto part) { return part == groups.parts[0]; });
   }
 
   /// The schedule by which the members' GPUs do the collective without the hosts, or nullopt if they cannot.
-  std::optional<Schedule> on_gpus(const Node& node, const ProgramCollective& wanted, const Alike& groups, DType dtype,
-                                  std::int64_t bytes) {
+  std::optional<Schedule> on_gpus(const Node& node, const ProgramCollective& wanted, const EqualGroups& groups,
+                                  DType dtype, std::int64_t bytes) {
     const Members& members = wanted.members;
     if (!between_gpus(node, wanted, groups.pattern)) return std::nullopt;
-    if (by_library_alone(wanted, groups, dtype))
+    if (may_use_library(wanted, groups, dtype))
       return library_schedule(wanted.kind, members_of(wanted), members.root, members.guest_root);
     if (members_of(wanted) > kMostFolded) return std::nullopt;
     return choose_folded({.kind = wanted.kind,
@@ -283,16 +284,16 @@ class Numberer {
 
   /// True if libraries of GPUs fold elements of `dtype` like ferry. They lack 16-bit integers and bool, and they treat
   /// NaN in max and min differently.
-  static bool adds(Reduce reduce, DType dtype) {
+  static bool folds_like_ferry(Reduce reduce, DType dtype) {
     if (dtype == DType::boolean || dtype == DType::int16 || dtype == DType::uint16) return false;
     return reduce == Reduce::sum || !is_float(dtype);
   }
 
   /// Whether the parts have the same sizes in all groups.
-  bool groups_alike(const Node& node, CollectiveKind kind) const {
+  bool parts_are_equal(const Node& node, CollectiveKind kind) const {
     const auto inputs = program_.inputs(node);
     if (inputs.size() == 1) {
-      const PValue& cut = cut_value(node, kind);
+      const PValue& cut = split_value(node, kind);
       return is_even(program_, cut, cut.halo == kNone ? kNone : program_.halos[cut.halo].axis);
     }
     return std::all_of(inputs.begin(), inputs.end(),
@@ -300,7 +301,7 @@ class Numberer {
   }
 
   /// The value with the parts that the collective moves.
-  const PValue& cut_value(const Node& node, CollectiveKind kind) const {
+  const PValue& split_value(const Node& node, CollectiveKind kind) const {
     const bool into_parts = kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::scatter;
     return program_.values[into_parts ? node.outputs[0] : program_.inputs(node)[0]];
   }
@@ -308,7 +309,7 @@ class Numberer {
   /// The sizes of the parts in elements, as Schedule defines them for the kind (an all_reduce counts as not `whole`).
   std::vector<std::int64_t> parts(const Node& node, const ProgramCollective& wanted,
                                   const std::vector<std::int32_t>& group) const {
-    const PValue& value = cut_value(node, wanted.kind);
+    const PValue& value = split_value(node, wanted.kind);
     const auto members = static_cast<std::int64_t>(group.size());
     std::vector<std::int64_t> sizes;
     switch (wanted.kind) {

@@ -7,7 +7,7 @@
 
 namespace ferry {
 
-void Regroup::enter(RegionId region) {
+void Regroup::begin_region(RegionId region) {
   region_ = region;
   place_.clear();
   after_.clear();
@@ -33,7 +33,7 @@ std::size_t Regroup::used(PValueId value) const {
   return used_[value] == kNone ? kNowhere : used_[value];
 }
 
-void Regroup::put(NodeId node, std::size_t place) {
+void Regroup::move_after(NodeId node, std::size_t place) {
   after_[place].push_back(node);
   moved_.insert(node);
 }
@@ -66,13 +66,13 @@ NodeId Regroup::join(std::vector<NodeId> messages, std::size_t place) {
     program_.values[fresh].producer = joined;
     renamed_[results[k]] = fresh;
   }
-  put(joined, place);
+  move_after(joined, place);
   for (const NodeId id : messages)
-    for (const NodeId view : views_[id]) put(view, place);
+    for (const NodeId view : views_[id]) move_after(view, place);
   return joined;
 }
 
-void Regroup::leave() {
+void Regroup::end_region() {
   if (after_.empty()) return;
   std::vector<NodeId>& order = program_.regions[region_].order;
   std::vector<NodeId> result;

@@ -13,7 +13,7 @@
 
 namespace ferry {
 
-/// Works on one region at a time. Places are positions in the region's order at the time of enter().
+/// Works on one region at a time. Places are positions in the region's order at the time of begin_region().
 class Regroup {
  public:
   static constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
@@ -21,20 +21,20 @@ class Regroup {
   explicit Regroup(Program& program) : program_(program) {}
 
   /// Starts the work on a region.
-  void enter(RegionId region);
+  void begin_region(RegionId region);
   /// The place of a node; kNowhere if it is not in this region.
   [[nodiscard]] std::size_t place(NodeId node) const;
   /// The place of the first use of a value's bytes in the value's region, also through views; kNowhere if they are not
   /// used.
   [[nodiscard]] std::size_t used(PValueId value) const;
   /// Moves a node to right after `place`.
-  void put(NodeId node, std::size_t place);
+  void move_after(NodeId node, std::size_t place);
   /// Replaces several messages, each of one value and between the same tasks, by one message right after `place`, and
   /// returns it. Its values are in the order of `messages`, except that values of whole cache lines come first, so that
   /// more values begin at a cache line. Views of the messages' results also move there.
   NodeId join(std::vector<NodeId> messages, std::size_t place);
   /// Ends the work on the region and sets its new order.
-  void leave();
+  void end_region();
   /// Call it after the last region. It redirects all uses of the replaced messages' results to the joined messages'
   /// results.
   void finish();

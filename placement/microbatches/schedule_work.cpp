@@ -30,7 +30,7 @@ class Stages {
                             return *entry.second.begin() + *entry.second.rbegin() == last_;
                           });
     folded_ = and_back && most == 2 && last_ / 2 + 1 == p;
-    in_turn_ = !and_back && std::all_of(of_.begin(), of_.end(), [&](const auto& entry) {
+    is_round_robin_ = !and_back && std::all_of(of_.begin(), of_.end(), [&](const auto& entry) {
       std::int64_t next = *entry.second.begin();
       for (const std::int64_t stage : entry.second)
         if (stage != std::exchange(next, next + p)) return false;
@@ -39,10 +39,10 @@ class Stages {
     for (const auto& [device, stages] : of_) {
       const auto here = static_cast<std::int64_t>(stages.size());
       const std::int64_t first = *stages.begin();
-      const std::int64_t limit = and_back    ? here * p
-                                 : !in_turn_ ? here * ((last_ - first + v) / v + 1)
-                                 : v == 1    ? last_ + 1 - first
-                                             : 2 * (p - first - 1) + (v - 1) * p + 1;
+      const std::int64_t limit = and_back           ? here * p
+                                 : !is_round_robin_ ? here * ((last_ - first + v) / v + 1)
+                                 : v == 1           ? last_ + 1 - first
+                                                    : 2 * (p - first - 1) + (v - 1) * p + 1;
       limit_[device] = std::max<std::int64_t>(limit, 1);
       highest_ = std::max(highest_, limit_[device]);
     }
@@ -60,7 +60,7 @@ class Stages {
   [[nodiscard]] std::int64_t highest_limit() const { return highest_; }
   /// Whether each of p devices has the same number of stages, p stages apart (round-robin). There is a known order for
   /// each device then.
-  [[nodiscard]] bool in_turn() const { return in_turn_; }
+  [[nodiscard]] bool is_round_robin() const { return is_round_robin_; }
   /// The index of the last stage.
   [[nodiscard]] std::int64_t last() const { return last_; }
   /// Whether the stages go down the devices and back once. On the last device, the two stages may be one.
@@ -73,7 +73,7 @@ class Stages {
   std::map<std::uint32_t, std::set<std::int64_t>> of_;  // for each device
   std::map<std::uint32_t, std::int64_t> limit_;
   std::int64_t last_ = 0, highest_ = 1;
-  bool in_turn_ = true, folded_ = false;
+  bool is_round_robin_ = true, folded_ = false;
 };
 
 class Scheduler {
@@ -92,13 +92,13 @@ class Scheduler {
   };
 
  public:
-  /// `folded`: uses folded_order() for pipelines with is_folded().
+  /// `folded`: uses folded_order() for pipelines with has_folded_order().
   Scheduler(std::span<const PipelineWork> work, std::span<const PipelineSchedule> schedules, bool folded)
       : work_(work), schedules_(schedules), missing_(work.size()), users_(work.size()) {
     for (std::uint32_t p = 0; p < schedules.size(); ++p) stages_.emplace_back(work, p);
     turns_.resize(schedules.size());
     for (std::uint32_t p = 0; folded && p < schedules.size(); ++p)
-      if (is_folded(p)) find_turns(p);
+      if (has_folded_order(p)) find_turns(p);
     for (std::uint32_t i = 0; i < work.size(); ++i) {
       devices_ = std::max(devices_, work[i].device + 1);
       missing_[i] = work[i].needs.size();
@@ -112,7 +112,7 @@ class Scheduler {
   }
 
   /// Whether folded_order() gives the order of the pipeline's work.
-  [[nodiscard]] bool is_folded(std::uint32_t pipeline) const {
+  [[nodiscard]] bool has_folded_order(std::uint32_t pipeline) const {
     return schedules_[pipeline] != PipelineSchedule::gpipe && stages_[pipeline].folded();
   }
 
@@ -121,7 +121,7 @@ class Scheduler {
       if (missing_[i] == 0) ready_[work_[i].device].insert({rank(i), i});
     while (order_.size() < work_.size() || !running_.empty()) {
       begin_all();
-      if (running_.empty() && !begin_one_more()) return std::nullopt;
+      if (running_.empty() && !begin_above_limit()) return std::nullopt;
       now_ = running_.top().first;
       while (!running_.empty() && running_.top().first == now_) {
         const std::uint32_t done = running_.top().second;
@@ -162,7 +162,7 @@ class Scheduler {
     if (const std::int64_t turn = this->turn(w); turn != 0) return {w.pipeline, 0, turn, w.stage, 0};
     const bool forward_first = schedules_[w.pipeline] == PipelineSchedule::gpipe;
     const int pass = w.pass == Pass::weights ? 2 : (w.pass == Pass::forward) == forward_first ? 0 : 1;
-    if (!stages_[w.pipeline].in_turn()) return {w.pipeline, pass, -w.stage, w.microbatch, 0};
+    if (!stages_[w.pipeline].is_round_robin()) return {w.pipeline, pass, -w.stage, w.microbatch, 0};
     const std::int64_t devices = stages_[w.pipeline].devices();
     return {w.pipeline, pass, w.microbatch / devices, w.stage, w.microbatch % devices};
   }
@@ -189,7 +189,7 @@ class Scheduler {
   }
 
   /// Lets one device begin work that is not allowed yet; false if no device can begin anything.
-  bool begin_one_more() {
+  bool begin_above_limit() {
     for (const Ranked& ready : ready_)
       if (!ready.empty()) {
         begin(ready.begin()->second);
@@ -205,10 +205,10 @@ class Scheduler {
     const Progress& progress = progress_of(i);
     if (!turns_[w.pipeline].empty()) return progress.forward.begin()->second == i;
     const bool all_forward = schedules_[w.pipeline] == PipelineSchedule::gpipe;
-    if (!stages.in_turn() && all_forward) return w.pass == Pass::forward || progress.forward.empty();
-    if (!stages.in_turn())
+    if (!stages.is_round_robin() && all_forward) return w.pass == Pass::forward || progress.forward.empty();
+    if (!stages.is_round_robin())
       return w.pass == Pass::backward || !is_first(w) ||
-             progress.kept + progress.promised + in_later(w) < stages.limit(w.device);
+             progress.kept + progress.promised + later_stages(w) < stages.limit(w.device);
     const bool below =
         all_forward || (progress.in_flight < stages.limit(w.device) && progress.kept < stages.highest_limit());
     if (w.pass == Pass::forward) return below && progress.forward.begin()->second == i;
@@ -220,7 +220,7 @@ class Scheduler {
     return w.stage == *stages_[w.pipeline].of(w.device).begin();
   }
   /// The number of stages of the device after its first stage.
-  [[nodiscard]] std::int64_t in_later(const PipelineWork& w) const {
+  [[nodiscard]] std::int64_t later_stages(const PipelineWork& w) const {
     return static_cast<std::int64_t>(stages_[w.pipeline].of(w.device).size()) - 1;
   }
 
@@ -235,7 +235,7 @@ class Scheduler {
     Progress& progress = progress_of(i);
     ++progress.in_flight;
     ++progress.kept;
-    progress.promised += is_first(w) ? in_later(w) : -1;
+    progress.promised += is_first(w) ? later_stages(w) : -1;
   }
 
   void finish(std::uint32_t i) {
@@ -278,7 +278,7 @@ std::optional<std::vector<ScheduledWork>> schedule_work(std::span<const Pipeline
   Scheduler scheduler(work, schedules, false);
   auto order = scheduler.run();
   bool folded = false;
-  for (std::uint32_t p = 0; p < schedules.size(); ++p) folded = folded || scheduler.is_folded(p);
+  for (std::uint32_t p = 0; p < schedules.size(); ++p) folded = folded || scheduler.has_folded_order(p);
   if (!order || !folded) return order;
   auto known = Scheduler(work, schedules, true).run();
   return length(work, *known) <= length(work, *order) ? known : order;

@@ -20,24 +20,24 @@ std::string no_gpu_of(const TaskInfo& task) {
   return task.no_gpus.empty() ? "no GPU" : "no GPU (" + task.no_gpus + ")";
 }
 
-class Assigner {
+class DeviceAssigner {
  public:
-  explicit Assigner(Program& program) : program_(program), users_(program) {}
+  explicit DeviceAssigner(Program& program) : program_(program), users_(program) {}
 
   void run() {
     check_default_device();
     if (program_.options.reasons) program_.causes.of_place.assign(program_.nodes.size(), kNone);
     region(0);
-    if (program_.options.reasons) tell_of_constants();
+    if (program_.options.reasons) add_constant_reasons();
     for (Node& node : program_.nodes) node.once = runs_once(node);
   }
 
  private:
   /// Adds the reasons for constants that have no device of their own.
-  void tell_of_constants() {
+  void add_constant_reasons() {
     for (NodeId id = 0; id < program_.nodes.size(); ++id)
       if (const Node& node = program_.nodes[id]; node.where == kNone && node.role() == OpRole::constant)
-        tell(id, "made wherever it is used");
+        add_reason(id, "made wherever it is used");
   }
 
   /// An op without an annotation can be on any task, so each task must have a device of the default kind. With soft
@@ -73,14 +73,14 @@ class Assigner {
 
   void region(RegionId id) {
     const std::vector<NodeId>& order = program_.regions[id].order;
-    for (NodeId node : order) explicitly(node);
-    for (NodeId node : order) by_inputs(node);
-    for (std::size_t i = order.size(); i > 0; --i) by_users(order[i - 1]);
-    for (NodeId node : order) with_variable(node);
+    for (NodeId node : order) place_annotated(node);
+    for (NodeId node : order) place_by_inputs(node);
+    for (std::size_t i = order.size(); i > 0; --i) place_by_users(order[i - 1]);
+    for (NodeId node : order) place_with_variable(node);
     for (NodeId node : order) check_kernel(node);
   }
 
-  void explicitly(NodeId id) {
+  void place_annotated(NodeId id) {
     Node& node = program_.nodes[id];
     if (node.kind == NodeKind::fetch) return;
     if (node.kind == NodeKind::feed) {
@@ -97,14 +97,14 @@ class Assigner {
     const Op op = node.graph->op(node.op);
     if (node.def->is(kLocal)) check_local(op);
     if (node.kind == NodeKind::parameter) return;
-    const auto where = op.annotation().empty() ? std::nullopt : resolved(op);
+    const auto where = op.annotation().empty() ? std::nullopt : resolve_once(op);
     if (where) return place(id, *where, id, [&] { return "annotated " + program_.text(op.annotation()); });
     if (is_tried(node)) return place(id, mesh_of_all(program_.tried->axes), id, [] { return "tried"; });
-    if (program_.auto_mesh) by_itself(id);
+    if (program_.auto_mesh) place_on_auto_mesh(id);
   }
 
   /// Puts an op without an annotation on the mesh of all tasks.
-  void by_itself(NodeId id) {
+  void place_on_auto_mesh(NodeId id) {
     const Node& node = program_.nodes[id];
     if (node.kind == NodeKind::loop || node.kind == NodeKind::branch || node.role() == OpRole::constant) return;
     place(id, auto_where(), kNone, [] { return "no annotation: on all tasks, with the layouts that cost the least"; });
@@ -150,7 +150,7 @@ class Assigner {
 
   /// Calls resolve() once for each annotation. With soft placement it calls it for each op, because resolve() warns of
   /// every op that it moves.
-  std::optional<WhereId> resolved(const Op& op) {
+  std::optional<WhereId> resolve_once(const Op& op) {
     if (program_.options.soft_placement) return resolve(op);
     const auto [at, fresh] = resolved_.try_emplace(&op.annotation());
     if (fresh) at->second = resolve(op);
@@ -244,7 +244,7 @@ class Assigner {
     return bytes;
   }
 
-  void by_inputs(NodeId id) {
+  void place_by_inputs(NodeId id) {
     Node& node = program_.nodes[id];
     if (node.kind == NodeKind::loop || node.kind == NodeKind::branch) bodies(id);
     if (node.where != kNone || node.kind == NodeKind::parameter || node.kind == NodeKind::assign) return;
@@ -284,7 +284,7 @@ class Assigner {
     }
     // The text is made before the node counts as placed, so that it shows the bytes that this choice compared.
     std::string why;
-    if (program_.options.reasons) why = told(node, best, least, candidates);
+    if (program_.options.reasons) why = reason_of_choice(node, best, least, candidates);
     place(id, best, neighbour(node, best), [&] { return why; });
   }
 
@@ -299,7 +299,8 @@ class Assigner {
     return kNone;
   }
 
-  std::string told(const Node& node, WhereId best, std::int64_t least, std::span<const WhereId> candidates) const {
+  std::string reason_of_choice(const Node& node, WhereId best, std::int64_t least,
+                               std::span<const WhereId> candidates) const {
     std::string why = "moves the fewest bytes (" + std::to_string(least) + ")";
     for (WhereId candidate : candidates)
       if (candidate != best)
@@ -308,7 +309,7 @@ class Assigner {
     return why;
   }
 
-  void by_users(NodeId id) {
+  void place_by_users(NodeId id) {
     Node& node = program_.nodes[id];
     if (node.where != kNone || node.kind == NodeKind::parameter || node.kind == NodeKind::assign ||
         node.role() == OpRole::constant)
@@ -322,7 +323,7 @@ class Assigner {
     place(id, default_where(), kNone, [] { return "no annotation, no placed input or user: the default"; });
   }
 
-  void with_variable(NodeId id) {
+  void place_with_variable(NodeId id) {
     const Node& node = program_.nodes[id];
     if (node.kind != NodeKind::assign) return;
     const NodeId variable = program_.values[program_.inputs(node)[0]].producer;
@@ -372,10 +373,10 @@ class Assigner {
     std::vector<NodeId>& causes = program_.causes.of_place;
     causes[id] = from == id || from == kNone ? from : causes[from];
     if (node.kind == NodeKind::parameter) return;
-    tell(id, program_.wheres[where].str() + ": " + why());
+    add_reason(id, program_.wheres[where].str() + ": " + why());
   }
 
-  void tell(NodeId id, std::string why) {
+  void add_reason(NodeId id, std::string why) {
     const Node& node = program_.nodes[id];
     program_.reason_of[id] = program_.reasons.size();
     program_.reasons.push_back({program_.name(node), std::move(why), program_.line(node)});
@@ -437,7 +438,7 @@ class Assigner {
 
 void assign_devices(Program& program) {
   program.placed = true;
-  Assigner(program).run();
+  DeviceAssigner(program).run();
 }
 
 }  // namespace ferry

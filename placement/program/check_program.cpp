@@ -8,9 +8,9 @@
 namespace ferry {
 namespace {
 
-class Checker {
+class ProgramChecker {
  public:
-  explicit Checker(const Program& program)
+  explicit ProgramChecker(const Program& program)
       : program_(program), made_(program.values.size(), false), seen_(program.nodes.size(), false) {}
 
   void region(RegionId id) {
@@ -36,7 +36,7 @@ class Checker {
     for (std::uint32_t i = 0; i < node.inputs; ++i)
       require(made_[program_.inputs(node)[i]] || is_unread(program_, node, i), "is used before it is made");
     require(node.where == kNone || node.where < program_.wheres.size(), "is on devices that are not there");
-    require(!program_.placed || node.where != kNone || may_float(node), "has no devices");
+    require(!program_.placed || node.where != kNone || may_lack_devices(node), "has no devices");
     if (node.kind == NodeKind::loop || node.kind == NodeKind::branch) {
       region(node.detail);
       region(node.detail + 1);
@@ -53,7 +53,7 @@ class Checker {
 
   /// True if the node may have no devices. It may be a constant, which is made where it is used, or a loop or branch,
   /// because the nodes of its bodies have devices.
-  static bool may_float(const Node& node) {
+  static bool may_lack_devices(const Node& node) {
     return (node.kind == NodeKind::compute && node.inputs == 0) || node.kind == NodeKind::loop ||
            node.kind == NodeKind::branch;
   }
@@ -66,7 +66,7 @@ class Checker {
 }  // namespace
 
 void check_program(const Program& program) {
-  Checker(program).region(0);
+  ProgramChecker(program).region(0);
 }
 
 }  // namespace ferry

@@ -19,9 +19,9 @@ bool is_finite(const Tensor& tensor) {
   return true;
 }
 
-class Folder {
+class ConstantFolder {
  public:
-  explicit Folder(Program& program) : program_(program), replacements_(program) {}
+  explicit ConstantFolder(Program& program) : program_(program), replacements_(program) {}
 
   void run() {
     for (const ProgramRegion& region : program_.regions)
@@ -97,7 +97,7 @@ class Folder {
 }  // namespace
 
 void fold(Program& program) {
-  if (program.options.evaluate) Folder(program).run();
+  if (program.options.evaluate) ConstantFolder(program).run();
 }
 
 }  // namespace ferry

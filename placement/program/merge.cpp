@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kComparedBytes = 65536;
 
-std::uint64_t mixed(std::uint64_t hash, std::uint64_t more) {
+std::uint64_t mix_hash(std::uint64_t hash, std::uint64_t more) {
   return std::rotl((hash ^ more) * 0x9e3779b97f4a7c15ULL, 29);
 }
 
@@ -25,7 +25,7 @@ std::uint64_t hash_of(const std::vector<T>& list) {
 std::uint64_t hash_of(const AttrValue& value) {
   if (const auto* ints = std::get_if<Ints>(&value)) return hash_of(*ints);
   if (const auto* tensor = std::get_if<Tensor>(&value))
-    return hash64(tensor->bytes(), mixed(static_cast<std::uint64_t>(tensor->dtype()), hash_of(tensor->sizes())));
+    return hash64(tensor->bytes(), mix_hash(static_cast<std::uint64_t>(tensor->dtype()), hash_of(tensor->sizes())));
   return hash64(str(value), value.index());
 }
 
@@ -53,7 +53,7 @@ class Merger {
     replacements_.update(id);
     const Node& node = program_.nodes[id];
     if (!is_pure(node) || !is_small(*node.attrs)) return;
-    const NodeId first = equal_one(id);
+    const NodeId first = find_equal(id);
     if (first == id) return;
     const Node& kept = program_.nodes[first];
     for (std::uint32_t k = 0; k < node.outputs.count; ++k) replacements_.replace(id, k, kept.outputs[k]);
@@ -64,7 +64,7 @@ class Merger {
   }
 
   /// The first visited node that is equal to this node, or this node itself if there is none.
-  NodeId equal_one(NodeId id) {
+  NodeId find_equal(NodeId id) {
     const std::size_t mask = table_.size() - 1;
     for (std::size_t at = hash(program_.nodes[id]) & mask;; at = (at + 1) & mask) {
       if (table_[at] == kNone) return table_[at] = id;
@@ -73,9 +73,9 @@ class Merger {
   }
 
   [[nodiscard]] std::uint64_t hash(const Node& node) const {
-    std::uint64_t hash = mixed(hash64(node.def->name), node.where);
-    for (const PValueId input : program_.inputs(node)) hash = mixed(hash, input);
-    for (const auto& item : *node.attrs) hash = mixed(hash, hash_of(item.second));
+    std::uint64_t hash = mix_hash(hash64(node.def->name), node.where);
+    for (const PValueId input : program_.inputs(node)) hash = mix_hash(hash, input);
+    for (const auto& item : *node.attrs) hash = mix_hash(hash, hash_of(item.second));
     return hash;
   }
 

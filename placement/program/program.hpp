@@ -263,13 +263,13 @@ struct Program {
   WhereId auto_where = kNone;         ///< the device set of `auto_mesh`; kNone: no node is on it
   std::optional<TriedAnnotations> tried;
   ChosenLayouts chosen;
-  std::vector<std::uint32_t> choices;               ///< Solution::choices, for AutoMesh::choices
-  std::int64_t chosen_value = 0, chosen_bound = 0;  ///< Solution::value and bound of the chosen layouts, in picoseconds
-  std::int64_t chosen_bytes = 0;                    ///< memory of a task by the cost model, in bytes
-  std::int64_t cost_unit = 1;                       ///< the picoseconds of a cost of 1 in `frontier` and `problem`
-  LayoutFrontier frontier;                          ///< filled if AutoMesh::finds_frontier
-  ProblemText problem;                              ///< filled if PlanOptions::dumps_problem
-  std::vector<Alternative> alternatives;            ///< for the ops that PlanOptions::compared names
+  std::vector<std::uint32_t> choices;              ///< Solution::choices, for AutoMesh::choices
+  std::int64_t chosen_cost = 0, chosen_bound = 0;  ///< Solution::value and bound of the chosen layouts, in picoseconds
+  std::int64_t chosen_bytes = 0;                   ///< memory of a task by the cost model, in bytes
+  std::int64_t cost_unit = 1;                      ///< the picoseconds of a cost of 1 in `frontier` and `problem`
+  LayoutFrontier frontier;                         ///< filled if AutoMesh::finds_frontier
+  ProblemText problem;                             ///< filled if PlanOptions::dumps_problem
+  std::vector<Alternative> alternatives;           ///< for the ops that PlanOptions::compared names
   Causes causes;
   std::vector<Reason> reasons;
   std::unordered_map<NodeId, std::size_t> reason_of;  ///< index into `reasons`

@@ -146,12 +146,12 @@ class Selector {
       throw Error(Code::usage, "the feed '{}' has shape {}; the graph wants {}{}", op.name(), as_is(given.str()),
                   as_is(declared.str()), as_is(symbol_values()))
           .at(op.line());
-    if (declared.shape.bounded()) return {declared.dtype, at_bound(given)};
+    if (declared.shape.bounded()) return {declared.dtype, bounded_shape(given)};
     return {declared.dtype, given};
   }
 
   /// The shape of a bounded feed: the size of dim 0 becomes its bound.
-  static Shape at_bound(Shape shape) {
+  static Shape bounded_shape(Shape shape) {
     shape[0] = Dim::at_most(shape[0].size());
     return shape;
   }

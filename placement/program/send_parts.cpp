@@ -22,7 +22,7 @@ class PartSender {
         is_result_(region_results(program)),
         selects_(program.nodes.size()),
         before_(program.nodes.size(), kNone),
-        travels_(program.values.size()) {}
+        bytes_to_send_(program.values.size()) {}
 
   void run() {
     for (ProgramRegion& region : program_.regions) {
@@ -39,7 +39,7 @@ class PartSender {
     const Node& node = program_.nodes[id];
     selects_[id] = selects(node);
     if (!selects_[id]) return;
-    for (const PValueId output : node.outputs) travels_[output] = used_on(node.where, output);
+    for (const PValueId output : node.outputs) bytes_to_send_[output] = bytes_read_on(node.where, output);
   }
 
   /// Whether the op gives elements of its input 0, and may do this on another device.
@@ -55,12 +55,12 @@ class PartSender {
       if (rounds || type.shape.bounded() || is_result_[output]) return false;
     }
     for (std::size_t i = 1; i < inputs.size(); ++i)
-      if (!is_unread(program_, node, i) && !goes_along(inputs[i], node)) return false;
+      if (!is_unread(program_, node, i) && !may_move_with(inputs[i], node)) return false;
     return true;
   }
 
   /// Whether the value is a constant that can move with the node.
-  [[nodiscard]] bool goes_along(PValueId value, const Node& node) const {
+  [[nodiscard]] bool may_move_with(PValueId value, const Node& node) const {
     const Node& producer = program_.nodes[program_.values[value].producer];
     if (producer.role() != OpRole::constant) return false;
     return producer.where == kNone ||
@@ -69,33 +69,33 @@ class PartSender {
 
   /// The bytes that are read on `where`: of `value` itself, or of the results of ops on `where` that select parts of
   /// it.
-  [[nodiscard]] std::int64_t used_on(WhereId where, PValueId value) const {
+  [[nodiscard]] std::int64_t bytes_read_on(WhereId where, PValueId value) const {
     const std::int32_t task = program_.wheres[where].tasks[0];
     std::int64_t bytes = 0;
     for (const NodeId user : users_[value]) {
-      const WhereId at = read_on(user, value);
+      const WhereId at = reading_devices(user, value);
       if (at == kNone || (at != where && (program_.wheres[at].single() || !program_.wheres[at].has(task)))) continue;
-      bytes += taken(user, value, program_.wheres[where].kind);
+      bytes += bytes_to_send(user, value, program_.wheres[where].kind);
     }
     return std::min(bytes, bytes_of(value));
   }
 
   /// The bytes that the user's device must get if ops that select parts run on a device of kind `kind`. These are the
   /// bytes of the value, or of the parts that the ops select.
-  [[nodiscard]] std::int64_t taken(NodeId user, PValueId value, DeviceKind kind) const {
+  [[nodiscard]] std::int64_t bytes_to_send(NodeId user, PValueId value, DeviceKind kind) const {
     const Node& node = program_.nodes[user];
     const bool moves = selects_[user] && program_.inputs(node)[0] == value &&
                        (node.def->is(kView) || program_.kernels->find(node.def->name, kind) != nullptr);
     if (!moves) return bytes_of(value);
     std::int64_t bytes = 0;
-    for (const PValueId output : node.outputs) bytes += travels_[output];
+    for (const PValueId output : node.outputs) bytes += bytes_to_send_[output];
     return bytes;
   }
 
   [[nodiscard]] std::int64_t bytes_of(PValueId value) const { return program_.values[value].type.bytes(); }
 
   /// The devices on which the node reads the value; kNone if the node reads only its sizes.
-  [[nodiscard]] WhereId read_on(NodeId user, PValueId value) const {
+  [[nodiscard]] WhereId reading_devices(NodeId user, PValueId value) const {
     const Node& node = program_.nodes[user];
     const NodeId producer = program_.values[value].producer;
     if (node.kind == NodeKind::loop || node.kind == NodeKind::branch)  // its parameters are where the value was
@@ -121,7 +121,8 @@ class PartSender {
     if (at == kNone || !program_.wheres[at].single() || is_result_[value]) return false;
     readers_.clear();
     for (const NodeId user : users_[value])
-      if (const WhereId where = read_on(user, value); where != kNone && where != at) readers_.emplace_back(where, user);
+      if (const WhereId where = reading_devices(user, value); where != kNone && where != at)
+        readers_.emplace_back(where, user);
     std::ranges::sort(readers_);
     readers_.erase(std::unique(readers_.begin(), readers_.end()), readers_.end());
     bool any = false;
@@ -137,7 +138,7 @@ class PartSender {
   bool move_from(WhereId from, std::span<const std::pair<WhereId, NodeId>> readers, PValueId value, WhereId at) {
     if (is_brought_anyway(at, from)) return false;
     std::int64_t bytes = 0;
-    for (const auto& reader : readers) bytes += taken(reader.second, value, program_.wheres[at].kind);
+    for (const auto& reader : readers) bytes += bytes_to_send(reader.second, value, program_.wheres[at].kind);
     if (bytes >= bytes_of(value)) return false;
     for (const auto& reader : readers) move(reader.second, at, bytes);
     return true;
@@ -223,7 +224,7 @@ class PartSender {
   std::vector<bool> selects_;    // for each node
   std::vector<WhereId> before_;  // for each node: its devices before it moved; kNone: it did not move
   // For each output of a selecting op: bytes that its old device receives if the op moves.
-  std::vector<std::int64_t> travels_;
+  std::vector<std::int64_t> bytes_to_send_;
   std::vector<std::pair<WhereId, NodeId>> readers_;  // readers of a value on other devices
   std::vector<bool> placed_;                         // for each node: it is in the new order
   std::vector<NodeId> next_;                         // nodes to be placed; the last is next

@@ -40,21 +40,21 @@ struct Server {
   std::set<PValueId> rest_takes;  ///< the values of `takes` that nodes of `rest` read
 };
 
-class Serve {
+class ServingPass {
  public:
-  explicit Serve(Program& program) : program_(program), region_(program.regions[0].order) {}
+  explicit ServingPass(Program& program) : program_(program), region_(program.regions[0].order) {}
 
   void run() {
     find_servers();
     if (servers_.empty() || !find_workers()) return;
-    for (const NodeId id : region_) sort_in(id);
+    for (const NodeId id : region_) classify_node(id);
     for (RegionId region = 1; region < program_.regions.size(); ++region)
       for (const NodeId id : program_.regions[region].order) check_nested(id);
     region_ = {};
     for (const NodeId id : first_) emit(id);
-    for (Server& server : servers_) give(server);
+    for (Server& server : servers_) add_give_turns(server);
     for (const NodeId id : others_) emit(id);
-    for (Server& server : servers_) take(server);
+    for (Server& server : servers_) add_take_turns(server);
     for (Server& server : servers_) finish(server);
     program_.regions[0].order = std::move(region_);
   }
@@ -139,9 +139,9 @@ class Serve {
   }
 
   /// Finds whether the node is work of a server, work of workers, or a message between them.
-  void sort_in(NodeId id) {
+  void classify_node(NodeId id) {
     const Node& node = program_.nodes[id];
-    if (is_message(node)) return sort_in_message(id);
+    if (is_message(node)) return classify_message(id);
     if (node.kind == NodeKind::loop || node.kind == NodeKind::branch) {
       if (has_server(node))
         fail(id, named(id) + " runs on a server, or reads what is there in each of its turns",
@@ -215,7 +215,7 @@ class Serve {
     return "others";
   }
 
-  void sort_in_message(NodeId id) {
+  void classify_message(NodeId id) {
     const Node& node = program_.nodes[id];
     const std::vector<std::int32_t>&from = senders(node), &to = program_.where(node).tasks;
     const Crossing crossing{id, program_.inputs(node)[0], node.outputs[0]};
@@ -245,7 +245,7 @@ class Serve {
     return static_cast<std::uint32_t>(&server - servers_.data());
   }
 
-  Node moving(NodeKind kind, PValueId value, WhereId where) const {
+  Node make_move_node(NodeKind kind, PValueId value, WhereId where) const {
     Node node;
     node.kind = kind;
     node.graph = program_.values[value].graph;
@@ -255,19 +255,19 @@ class Serve {
   }
 
   /// Adds a node that gives `value` on the devices `where`.
-  PValueId moved(NodeKind kind, PValueId value, WhereId where, const ProgramTurn& turn = {}) {
+  PValueId add_move(NodeKind kind, PValueId value, WhereId where, const ProgramTurn& turn = {}) {
     const PValue from = program_.values[value];
-    const NodeId id = program_.add(moving(kind, value, where), {&value, 1}, {&from.type, 1});
+    const NodeId id = program_.add(make_move_node(kind, value, where), {&value, 1}, {&from.type, 1});
     const PValueId result = program_.nodes[id].outputs[0];
     program_.values[result].value = from.value;
     program_.values[result].where = where;
     if (!program_.wheres[where].single()) program_.values[result].layout = from.layout;
-    note(id, turn);
+    record_turn(id, turn);
     emit(id);
     return result;
   }
 
-  void note(NodeId id, const ProgramTurn& turn) {
+  void record_turn(NodeId id, const ProgramTurn& turn) {
     if (turn.serving != kNone) program_.turns[id] = turn;
   }
 
@@ -286,7 +286,7 @@ class Serve {
       program_.values[to].producer = copy;
       clones[node.outputs[k]] = to;
     }
-    note(copy, turn);
+    record_turn(copy, turn);
     emit(copy);
   }
 
@@ -309,7 +309,7 @@ class Serve {
   }
 
   /// Changes the reason that `ferry explain` prints for the message.
-  void say(const Server& server, const Crossing& crossing, std::string_view how) {
+  void set_reason(const Server& server, const Crossing& crossing, std::string_view how) {
     const auto reason = program_.reason_of.find(crossing.node);
     if (reason == program_.reason_of.end()) return;
     std::string& text = program_.reasons[reason->second].text;
@@ -320,7 +320,7 @@ class Serve {
   // ---- Turns ----
 
   /// For each worker: computes the worker's inputs from the current values of the server's variables, and sends them.
-  void give(Server& server) {
+  void add_give_turns(Server& server) {
     std::set<NodeId> made_by;
     for (const Crossing& c : server.gives)
       collect(server, c.from, made_by, [&](PValueId) {
@@ -338,26 +338,27 @@ class Serve {
       for (const Crossing& c : server.gives) {
         if (!program_.where(program_.nodes[c.node]).has(worker)) continue;
         const auto [at, fresh] = kept.try_emplace(c.from);
-        if (fresh) at->second = as_it_is(latest(clones, c.from), turn);
-        arrived[c.node].push_back(moved(NodeKind::transfer, at->second, program_.single(worker), turn));
+        if (fresh) at->second = copy_if_variable(latest(clones, c.from), turn);
+        arrived[c.node].push_back(add_move(NodeKind::transfer, at->second, program_.single(worker), turn));
       }
     }
     for (const Crossing& c : server.gives) {
-      say(server, c, "given to");
-      become(c.node, NodeKind::copy, arrived[c.node]);
+      set_reason(server, c, "given to");
+      replace_message(c.node, NodeKind::copy, arrived[c.node]);
     }
     program_.servings.push_back({server.task, server.staleness, server.workers});
   }
 
   /// The value, or a copy if it is a variable, because other turns may change the variable while it is sent.
-  PValueId as_it_is(PValueId value, const ProgramTurn& turn) {
+  PValueId copy_if_variable(PValueId value, const ProgramTurn& turn) {
     const Node& maker = program_.nodes[program_.values[program_.stored(value)].producer];
-    return maker.kind == NodeKind::variable ? moved(NodeKind::copy, value, program_.values[value].where, turn) : value;
+    return maker.kind == NodeKind::variable ? add_move(NodeKind::copy, value, program_.values[value].where, turn)
+                                            : value;
   }
 
   /// Throws Error(plan) if the worker sends the server nothing, because a server waits in each take turn for values of
   /// the worker.
-  void require_gifts(const Server& server, std::int32_t worker, const std::set<PValueId>& taken) const {
+  void require_messages_from(const Server& server, std::int32_t worker, const std::set<PValueId>& taken) const {
     const auto gives = [&](PValueId value) {
       const std::vector<std::int32_t>& from = senders(program_.nodes[server.takes.at(value).node]);
       return std::ranges::find(from, worker) != from.end();
@@ -370,7 +371,7 @@ class Serve {
   }
 
   /// For each worker: receives its part of the gradients, and makes the updates with this part.
-  void take(Server& server) {
+  void add_take_turns(Server& server) {
     std::set<NodeId> updates;
     std::set<PValueId> taken;
     for (const NodeId mark : server.marks)
@@ -378,17 +379,18 @@ class Serve {
     for (const PValueId value : taken) require_of_all(server, server.takes.at(value));
     find_rest(server, updates);
     taken.insert(server.rest_takes.begin(), server.rest_takes.end());
-    for (const PValueId value : taken) say(server, server.takes.at(value), "taken from");
+    for (const PValueId value : taken) set_reason(server, server.takes.at(value), "taken from");
     for (std::uint32_t w = 0; w < server.workers.size(); ++w) {
-      require_gifts(server, server.workers[w], taken);
+      require_messages_from(server, server.workers[w], taken);
       const ProgramTurn turn{serving(server), w, true};
       Clones clones;
-      for (const PValueId value : taken) take_from(server, w, server.takes.at(value), clones, turn);
+      for (const PValueId value : taken) receive_part(server, w, server.takes.at(value), clones, turn);
       for (const NodeId id : server.nodes)
         if (updates.contains(id)) clone(id, clones, turn);
       for (const PValueId value : server.rest_takes)
         if (const auto part = clones.find(value); part != clones.end())
-          server.parts[value].push_back(moved(NodeKind::copy, part->second, program_.values[part->second].where, turn));
+          server.parts[value].push_back(
+              add_move(NodeKind::copy, part->second, program_.values[part->second].where, turn));
     }
   }
 
@@ -408,15 +410,15 @@ class Serve {
              : "lay the loss out over a mesh of all workers: g.mesh(\"workers\", \"/job:worker/task:*\")");
   }
 
-  void take_from(Server& server, std::uint32_t w, const Crossing& taken, Clones& clones, const ProgramTurn& turn) {
+  void receive_part(Server& server, std::uint32_t w, const Crossing& taken, Clones& clones, const ProgramTurn& turn) {
     const std::int32_t worker = server.workers[w];
     const Node node = program_.nodes[taken.node];
     if (!program_.wheres[program_.values[taken.from].where].has(worker)) return;
     const bool first = senders(node)[0] == worker;
     if (node.kind == NodeKind::transfer && !first) return;  // only the first of the tasks that have the value sends it
     const Where& from = program_.wheres[program_.values[taken.from].where];
-    const PValueId given = moved(NodeKind::copy, taken.from, program_.single(worker, from.kind, from.index));
-    const PValueId part = moved(NodeKind::transfer, given, node.where, turn);
+    const PValueId given = add_move(NodeKind::copy, taken.from, program_.single(worker, from.kind, from.index));
+    const PValueId part = add_move(NodeKind::transfer, given, node.where, turn);
     program_.values[part].layout = program_.values[taken.to].layout;
     clones[taken.to] = part;
   }
@@ -453,7 +455,7 @@ class Serve {
 
   /// Replaces the message that brought a sum of workers' values by an op that adds the workers' parts.
   void add_up(NodeId id, const std::vector<PValueId>& parts) {
-    become(id, NodeKind::compute, parts);
+    replace_message(id, NodeKind::compute, parts);
     program_.added_attrs.emplace_back();
     program_.nodes[id].def = &kAddUp;
     program_.nodes[id].attrs = &program_.added_attrs.back();
@@ -461,7 +463,7 @@ class Serve {
   }
 
   /// Replaces a message by a node of another kind that computes the same value from `inputs`.
-  void become(NodeId id, NodeKind kind, const std::vector<PValueId>& inputs) {
+  void replace_message(NodeId id, NodeKind kind, const std::vector<PValueId>& inputs) {
     const auto first = static_cast<std::uint32_t>(program_.operands.size());
     program_.operands.insert(program_.operands.end(), inputs.begin(), inputs.end());
     Node& node = program_.nodes[id];
@@ -481,7 +483,7 @@ class Serve {
 }  // namespace
 
 void serve_workers(Program& program) {
-  Serve(program).run();
+  ServingPass(program).run();
 }
 
 }  // namespace ferry

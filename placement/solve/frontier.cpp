@@ -28,9 +28,9 @@ int solves_for(const Problem& problem, std::size_t most, std::size_t work) {
   return static_cast<int>(std::min(most, work / choices));
 }
 
-class Prices {
+class FrontierSearch {
  public:
-  Prices(const Problem& problem, const MemoryUse& use)
+  FrontierSearch(const Problem& problem, const MemoryUse& use)
       : problem_(problem),
         use_(use),
         most_solves_(std::max(kFewestSolves, solves_for(problem, kMostAtPrices, kWork))) {}
@@ -119,7 +119,7 @@ void add_limited(const Problem& problem, const MemoryUse& use, const Point& fast
 }  // namespace
 
 LayoutFrontier frontier(const Problem& problem, const MemoryUse& use) {
-  LayoutFrontier found = Prices(problem, use).run();
+  LayoutFrontier found = FrontierSearch(problem, use).run();
   const std::vector<Point> priced = std::exchange(found.points, {});
   for (std::size_t p = 0; p < priced.size(); ++p) {
     if (p > 0) add_limited(problem, use, priced[p - 1], priced[p], found);

@@ -9,7 +9,7 @@ namespace {
 constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max() / 4;
 
 /// Subtracts the minimum from all costs, and returns the minimum.
-std::int64_t take_least(std::span<std::int64_t> costs) {
+std::int64_t subtract_minimum(std::span<std::int64_t> costs) {
   const std::int64_t least = *std::ranges::min_element(costs);
   for (std::int64_t& cost : costs) cost -= least;
   return least;
@@ -104,14 +104,14 @@ void MessagePassing::forwards() {
     choose(number, choices);
     if (node.after.empty()) continue;
     gather(node);
-    static_cast<void>(take_least(gathered_));
+    static_cast<void>(subtract_minimum(gathered_));
     for (std::int64_t& cost : gathered_) cost /= node.shares;
     for (const std::size_t to : node.after) {
       const Edge& edge = edges_[to];
       static_cast<void>(send(edge.to_a, edge.table->by_b, edge.to_b, nodes_[edge.b].size));
     }
   }
-  consider(choices);
+  keep_if_better(choices);
 }
 
 /// Computes a bound: the sum of all amounts that were subtracted. The cost of every solution is at least the sum of the
@@ -123,7 +123,7 @@ void MessagePassing::backwards() {
   for (std::size_t number = nodes_.size(); number > 0; --number) {
     const Node& node = nodes_[number - 1];
     gather(node);
-    bound += take_least(gathered_);
+    bound += subtract_minimum(gathered_);
     std::ranges::copy(gathered_, excess_.begin() + static_cast<std::ptrdiff_t>(node.first));
     for (std::int64_t& cost : gathered_) cost /= node.shares;
     for (const std::size_t to : node.before) {
@@ -154,10 +154,10 @@ void MessagePassing::improve() {
       better = true;
     }
   }
-  consider(choices);
+  keep_if_better(choices);
 }
 
-void MessagePassing::consider(const std::vector<std::uint32_t>& choices) {
+void MessagePassing::keep_if_better(const std::vector<std::uint32_t>& choices) {
   const std::int64_t cost = problem_.value(choices);
   if (cost >= best_value_) return;
   best_ = choices;

@@ -58,7 +58,7 @@ class MessagePassing {
   std::int64_t send(std::size_t answer, const Costs& edge, std::size_t message, std::size_t size);
   /// Chooses for a node, given the choices of all earlier nodes.
   void choose(std::size_t node, std::vector<std::uint32_t>& choices);
-  void consider(const std::vector<std::uint32_t>& choices);
+  void keep_if_better(const std::vector<std::uint32_t>& choices);
   [[nodiscard]] std::span<const std::int64_t> costs_of(const Node& node) const {
     return std::span(costs_).subspan(node.first, node.size);
   }

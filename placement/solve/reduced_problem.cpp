@@ -23,7 +23,7 @@ class Factors {
 
   void add(Factor factor) {
     for (const std::uint32_t variable : factor.variables) {
-      of_[variable].insert(factors_.size());
+      factors_of_[variable].insert(factors_.size());
       for (const std::uint32_t other : factor.variables)
         if (other != variable) neighbours_[variable].insert(other);
     }
@@ -42,7 +42,7 @@ class Factors {
     Factor made{{others.begin(), others.end()}, {}};
     std::size_t combinations = 1;
     for (const std::uint32_t other : made.variables) combinations *= sizes_[other];
-    std::vector<Read> reads = reads_of(variable, made.variables);
+    std::vector<ReadPosition> reads = reads_of(variable, made.variables);
     made.costs.resize(combinations);
     best.resize(combinations);
     std::vector<std::size_t> choices(made.variables.size());
@@ -56,18 +56,18 @@ class Factors {
 
  private:
   /// A read position in a factor. The strides are the distances between entries that differ by one in one variable.
-  struct Read {
+  struct ReadPosition {
     const std::vector<std::int64_t>* costs;
     std::size_t own = 0;             // stride of the variable that is eliminated
     std::vector<std::size_t> steps;  // strides of the other variables
     std::size_t at = 0;
   };
 
-  [[nodiscard]] std::vector<Read> reads_of(std::uint32_t variable, const std::vector<std::uint32_t>& others) {
-    std::vector<Read> reads;
-    for (const std::size_t number : of_[variable]) {
+  [[nodiscard]] std::vector<ReadPosition> reads_of(std::uint32_t variable, const std::vector<std::uint32_t>& others) {
+    std::vector<ReadPosition> reads;
+    for (const std::size_t number : factors_of_[variable]) {
       const Factor& factor = factors_[number];
-      Read read{&factor.costs, 0, std::vector<std::size_t>(others.size()), 0};
+      ReadPosition read{&factor.costs, 0, std::vector<std::size_t>(others.size()), 0};
       std::size_t step = 1;
       for (std::size_t k = factor.variables.size(); k > 0; --k) {
         const std::uint32_t other = factor.variables[k - 1];
@@ -83,29 +83,30 @@ class Factors {
   }
 
   /// The minimum over the variable's choices of the sum of the factors, and the choice that has it.
-  static std::pair<std::int64_t, std::uint32_t> least(const std::vector<Read>& reads, std::size_t choices) {
+  static std::pair<std::int64_t, std::uint32_t> least(const std::vector<ReadPosition>& reads, std::size_t choices) {
     std::pair<std::int64_t, std::uint32_t> found{2 * kImpossible, 0};
     for (std::uint32_t choice = 0; choice < choices; ++choice) {
       std::int64_t cost = 0;
-      for (const Read& read : reads) cost = add_costs(cost, (*read.costs)[read.at + choice * read.own]);
+      for (const ReadPosition& read : reads) cost = add_costs(cost, (*read.costs)[read.at + choice * read.own]);
       if (cost < found.first) found = {cost, choice};
     }
     return found;
   }
 
   /// Advances to the next combination of the other variables' choices.
-  void step(std::vector<Read>& reads, const std::vector<std::uint32_t>& others, std::vector<std::size_t>& choices) {
+  void step(std::vector<ReadPosition>& reads, const std::vector<std::uint32_t>& others,
+            std::vector<std::size_t>& choices) {
     for (std::size_t k = others.size(); k > 0; --k) {
-      for (Read& read : reads) read.at += read.steps[k - 1];
+      for (ReadPosition& read : reads) read.at += read.steps[k - 1];
       if (++choices[k - 1] < sizes_[others[k - 1]]) return;
-      for (Read& read : reads) read.at -= read.steps[k - 1] * sizes_[others[k - 1]];
+      for (ReadPosition& read : reads) read.at -= read.steps[k - 1] * sizes_[others[k - 1]];
       choices[k - 1] = 0;
     }
   }
 
   void remove(std::uint32_t variable, const std::vector<std::uint32_t>& others) {
-    for (const std::size_t number : std::set<std::size_t>(of_[variable])) {
-      for (const std::uint32_t other : factors_[number].variables) of_[other].erase(number);
+    for (const std::size_t number : std::set<std::size_t>(factors_of_[variable])) {
+      for (const std::uint32_t other : factors_[number].variables) factors_of_[other].erase(number);
       factors_[number] = {};
     }
     for (const std::uint32_t other : others) neighbours_[other].erase(variable);
@@ -130,7 +131,7 @@ class Factors {
 
   const std::vector<std::size_t> sizes_;
   std::vector<Factor> factors_;
-  std::map<std::uint32_t, std::set<std::size_t>> of_;  // the factors of each variable
+  std::map<std::uint32_t, std::set<std::size_t>> factors_of_;  // the factors of each variable
   std::map<std::uint32_t, std::set<std::uint32_t>> neighbours_;
   std::map<std::uint32_t, double> entries_;
   std::set<std::pair<double, std::uint32_t>> queue_;
@@ -162,7 +163,7 @@ void ReducedProblem::add_table(std::uint32_t a, std::uint32_t b, const std::vect
 
 void ReducedProblem::reduce() {
   std::set<std::uint32_t> changed;
-  for (const std::uint32_t variable : left()) changed.insert(variable);
+  for (const std::uint32_t variable : remaining_variables()) changed.insert(variable);
   while (!changed.empty()) {
     const std::uint32_t variable = *changed.begin();
     changed.erase(changed.begin());
@@ -226,8 +227,8 @@ void ReducedProblem::keep(std::uint32_t variable, const std::vector<bool>& kept)
   kept_of(originals_[variable]);
 }
 
-void ReducedProblem::note(std::uint32_t variable, const std::vector<std::uint32_t>& neighbours,
-                          std::vector<std::uint32_t> best) {
+void ReducedProblem::record_elimination(std::uint32_t variable, const std::vector<std::uint32_t>& neighbours,
+                                        std::vector<std::uint32_t> best) {
   Elimination& one = eliminations_.emplace_back(Elimination{variable, neighbours, {}, std::move(best)});
   for (const std::uint32_t other : neighbours) one.originals.push_back(originals_[other]);
   for (std::uint32_t& choice : one.best) choice = originals_[variable][choice];
@@ -240,7 +241,7 @@ void ReducedProblem::eliminate(std::uint32_t variable) {
     for (const auto& [other, table] : tables_[variable])
       for (std::size_t j = 0; j < size(other); ++j) costs_[other][j] = add_costs(costs_[other][j], table[j]);
     constant_ = add_costs(constant_, costs_[variable][0]);
-    note(variable, {}, {0});
+    record_elimination(variable, {}, {0});
     return disconnect(variable);
   }
   std::vector<std::uint32_t> neighbours;
@@ -263,7 +264,7 @@ void ReducedProblem::eliminate(std::uint32_t variable) {
         least[i * columns + j] = cost;
         best[i * columns + j] = choice;
       }
-  note(variable, neighbours, std::move(best));
+  record_elimination(variable, neighbours, std::move(best));
   disconnect(variable);
   if (neighbours.empty()) constant_ = add_costs(constant_, least[0]);
   if (neighbours.size() == 1)
@@ -281,7 +282,7 @@ bool ReducedProblem::eliminate_all(double most) {
   std::vector<std::size_t> sizes;
   for (const std::vector<std::int64_t>& costs : costs_) sizes.push_back(costs.size());
   Factors factors(std::move(sizes));
-  for (const std::uint32_t variable : left()) {
+  for (const std::uint32_t variable : remaining_variables()) {
     factors.add({{variable}, costs_[variable]});
     for (const auto& [other, table] : tables_[variable])
       if (other > variable) factors.add({{variable, other}, table});
@@ -291,7 +292,7 @@ bool ReducedProblem::eliminate_all(double most) {
     if (entries > most) return false;
     std::vector<std::uint32_t> best;
     Factor made = factors.eliminate(variable, best);
-    note(variable, made.variables, std::move(best));
+    record_elimination(variable, made.variables, std::move(best));
     disconnect(variable);
     if (made.variables.empty())
       constant_ = add_costs(constant_, made.costs[0]);
@@ -301,7 +302,7 @@ bool ReducedProblem::eliminate_all(double most) {
   return true;
 }
 
-std::vector<std::uint32_t> ReducedProblem::left() const {
+std::vector<std::uint32_t> ReducedProblem::remaining_variables() const {
   std::vector<std::uint32_t> variables;
   for (std::uint32_t variable = 0; variable < costs_.size(); ++variable)
     if (!gone_[variable]) variables.push_back(variable);
@@ -311,7 +312,7 @@ std::vector<std::uint32_t> ReducedProblem::left() const {
 Problem ReducedProblem::rest() const {
   Problem rest;
   std::map<std::uint32_t, std::uint32_t> number;
-  for (const std::uint32_t variable : left()) number[variable] = rest.add(costs_[variable]);
+  for (const std::uint32_t variable : remaining_variables()) number[variable] = rest.add(costs_[variable]);
   for (const auto& [variable, a] : number)
     for (const auto& [other, table] : tables_[variable])
       if (other > variable) rest.edges.push_back({a, number.at(other), table});
@@ -320,7 +321,7 @@ Problem ReducedProblem::rest() const {
 
 std::vector<std::uint32_t> ReducedProblem::expand(const std::vector<std::uint32_t>& of_rest) const {
   std::vector<std::uint32_t> choices(costs_.size());
-  const std::vector<std::uint32_t> variables = left();
+  const std::vector<std::uint32_t> variables = remaining_variables();
   for (std::size_t i = 0; i < variables.size(); ++i) choices[variables[i]] = originals_[variables[i]][of_rest[i]];
   for (std::size_t e = eliminations_.size(); e > 0; --e) {
     const Elimination& one = eliminations_[e - 1];

@@ -25,10 +25,10 @@ class ReducedProblem {
   /// variables, if a table would have more than `most` entries.
   [[nodiscard]] bool eliminate_all(double most);
 
-  /// The remaining problem. Its variables are left(), in order.
+  /// The remaining problem. Its variables are remaining_variables(), in order.
   [[nodiscard]] Problem rest() const;
   /// The remaining variables, ascending.
-  [[nodiscard]] std::vector<std::uint32_t> left() const;
+  [[nodiscard]] std::vector<std::uint32_t> remaining_variables() const;
   /// The cost that the eliminated variables add to every solution.
   [[nodiscard]] std::int64_t constant() const { return constant_; }
 
@@ -51,7 +51,8 @@ class ReducedProblem {
   /// Eliminates a variable that has at most two neighbours.
   void eliminate(std::uint32_t variable);
   /// Records the elimination of a variable; `best` are indices of its remaining choices.
-  void note(std::uint32_t variable, const std::vector<std::uint32_t>& neighbours, std::vector<std::uint32_t> best);
+  void record_elimination(std::uint32_t variable, const std::vector<std::uint32_t>& neighbours,
+                          std::vector<std::uint32_t> best);
   void disconnect(std::uint32_t variable);
 
   std::vector<std::vector<std::int64_t>> costs_;

@@ -17,7 +17,7 @@ class Solver {
   Solution run() {
     ReducedProblem exact(rest_);
     if (exact.eliminate_all(limits_.table)) {
-      consider(exact.expand({}));
+      keep_if_better(exact.expand({}));
       best_.bound = best_.value;
     } else {
       pass_messages();
@@ -35,7 +35,7 @@ class Solver {
       if (pass != due) continue;
       due = std::min(4 * due, limits_.passes);
       messages.improve();
-      consider(messages.best());
+      keep_if_better(messages.best());
       eliminate_nearly_best(messages);
     }
   }
@@ -59,11 +59,11 @@ class Solver {
       }
       few.reduce();
       if (!few.eliminate_all(limits_.table)) return;
-      consider(few.expand({}));
+      keep_if_better(few.expand({}));
     }
   }
 
-  void consider(const std::vector<std::uint32_t>& of_rest) {
+  void keep_if_better(const std::vector<std::uint32_t>& of_rest) {
     std::vector<std::uint32_t> choices = reduced_.expand(of_rest);
     const std::int64_t value = problem_.value(choices);
     if (!best_.choices.empty() && value >= best_.value) return;

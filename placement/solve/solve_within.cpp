@@ -9,15 +9,15 @@
 namespace ferry {
 namespace {
 
-class Search {
+class BranchAndBound {
  public:
-  Search(const Problem& problem, const MemoryUse& use, std::int64_t limit, const Solution& known)
+  BranchAndBound(const Problem& problem, const MemoryUse& use, std::int64_t limit, const Solution& known)
       : problem_(problem), use_(use), limit_(limit), best_(known) {}
 
   Solution run(int solves) {
-    open_.emplace(0, Set{});
+    open_.emplace(0, ChoiceSet{});
     while (!open_.empty() && !is_enough(open_.begin()->first) && solves_ < solves) {
-      Set set = std::move(open_.extract(open_.begin()).mapped());
+      ChoiceSet set = std::move(open_.extract(open_.begin()).mapped());
       divide(std::move(set));
     }
     best_.bound = std::min(best_.value, closed_);
@@ -27,13 +27,13 @@ class Search {
 
  private:
   /// A set of choices: all choices of the problem except the forbidden ones.
-  struct Set {
+  struct ChoiceSet {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> forbidden;  // variable, choice
     std::int64_t bound = 0;  // every solution of the set that fits costs at least this
     std::int64_t price = 0;  // the price with which its search begins
   };
   /// A solution at a price of memory.
-  struct Priced {
+  struct PricedSolution {
     std::int64_t price = 0, value = 0;
     MemoryUse::Peak peak;
     std::vector<std::uint32_t> choices;
@@ -42,12 +42,12 @@ class Search {
   [[nodiscard]] bool is_enough(std::int64_t bound) const { return bound >= best_.value - best_.value / kPrecision; }
 
   /// Raises the set's bound, and divides the set in two if the bound does not suffice.
-  void divide(Set set) {
+  void divide(ChoiceSet set) {
     Problem rest = problem_;
     for (const auto& [variable, choice] : set.forbidden) rest.costs[variable][choice] = kImpossible;
-    std::optional<Priced> over, under;  // the latest that does not fit, and the latest that fits
+    std::optional<PricedSolution> over, under;  // the latest that does not fit, and the latest that fits
     for (int step = 0; step < kPrices; ++step) {
-      const std::optional<Priced> priced = solved(rest, set);
+      const std::optional<PricedSolution> priced = solve_set(rest, set);
       if (!priced || is_enough(set.bound)) return close(set.bound);
       const bool fits = priced->peak.bytes <= limit_;
       if (fits && priced->price == 0) return close(set.bound);
@@ -59,7 +59,7 @@ class Search {
     const std::optional<std::pair<std::uint32_t, std::uint32_t>> choice =
         over ? widest_choice(rest, *over) : std::nullopt;
     if (!choice) return close(set.bound);
-    Set without = set;
+    ChoiceSet without = set;
     without.forbidden.push_back(*choice);
     for (std::uint32_t other = 0; other < rest.costs[choice->first].size(); ++other)
       if (other != choice->second && rest.costs[choice->first][other] < kImpossible)
@@ -71,7 +71,7 @@ class Search {
   void close(std::int64_t bound) { closed_ = std::min(closed_, bound); }
 
   /// Solves `rest` at the set's price and raises the set's bound. Returns nullopt if no choices are possible.
-  std::optional<Priced> solved(const Problem& rest, Set& set) {
+  std::optional<PricedSolution> solve_set(const Problem& rest, ChoiceSet& set) {
     Solution solution = solve(set.price == 0 ? rest : use_.priced(rest, {set.price, points_}));
     ++solves_;
     if (solution.value >= kImpossible) {
@@ -79,8 +79,8 @@ class Search {
       return std::nullopt;
     }
     set.bound = std::max(set.bound, bound_without_price(solution.bound, set.price, limit_));
-    Priced priced{set.price, problem_.value(solution.choices), use_.peak(problem_, solution.choices),
-                  std::move(solution.choices)};
+    PricedSolution priced{set.price, problem_.value(solution.choices), use_.peak(problem_, solution.choices),
+                          std::move(solution.choices)};
     if (std::ranges::find(points_, priced.peak.point) == points_.end()) points_.push_back(priced.peak.point);
     if (priced.peak.bytes <= limit_ && priced.value < best_.value) {
       best_.value = priced.value;
@@ -91,8 +91,8 @@ class Search {
 
   /// The price at which both solutions cost the same. If there is only one solution, a multiple or a fraction of its
   /// price.
-  [[nodiscard]] std::int64_t next_price(const std::optional<Priced>& over, const std::optional<Priced>& under,
-                                        std::int64_t price) const {
+  [[nodiscard]] std::int64_t next_price(const std::optional<PricedSolution>& over,
+                                        const std::optional<PricedSolution>& under, std::int64_t price) const {
     if (!under) return std::min(highest_price(limit_), std::max(first_price(best_.value, limit_), 4 * price));
     if (!over) return price / 4;
     const std::int64_t kibibytes = std::max<std::int64_t>(1, (over->peak.bytes - under->peak.bytes) / 1024);
@@ -103,7 +103,7 @@ class Search {
   /// At the peak of the solution: the choice with the largest difference between its memory and the minimum for its
   /// variable.
   [[nodiscard]] std::optional<std::pair<std::uint32_t, std::uint32_t>> widest_choice(const Problem& rest,
-                                                                                     const Priced& over) const {
+                                                                                     const PricedSolution& over) const {
     std::int64_t widest = 0;
     std::optional<std::pair<std::uint32_t, std::uint32_t>> found;
     for (const MemoryUse::Use& use : use_.uses()) {
@@ -125,8 +125,8 @@ class Search {
   const MemoryUse& use_;
   const std::int64_t limit_;
   Solution best_;
-  std::multimap<std::int64_t, Set> open_;  // by bound
-  std::int64_t closed_ = kImpossible;      // the lowest bound of sets that are not divided further
+  std::multimap<std::int64_t, ChoiceSet> open_;  // by bound
+  std::int64_t closed_ = kImpossible;            // the lowest bound of sets that are not divided further
   std::vector<std::uint32_t> points_;
   int solves_ = 0;
 };
@@ -135,7 +135,7 @@ class Search {
 
 Solution solve_within(const Problem& problem, const MemoryUse& use, std::int64_t limit, const Solution& known,
                       int solves) {
-  return Search(problem, use, limit, known).run(solves);
+  return BranchAndBound(problem, use, limit, known).run(solves);
 }
 
 }  // namespace ferry

@@ -24,30 +24,30 @@ const std::set<std::uint32_t>& PlanWalk::classes_in(std::uint32_t grouping) {
 
 void PlanWalk::join_collective(Class& c, const Instruction& i) {
   const Collective& collective = plan_.collectives[i.collective()];
-  Gathering& all = gatherings_[i.collective()];
-  if (all.members.contains(c.number) || all.done) differs(c, i, "it takes part twice");
-  Gathering::Member member{.instruction = &i};
+  OpenCollective& all = open_collectives_[i.collective()];
+  if (all.members.contains(c.number) || all.done) throw_difference(c, i, "it takes part twice");
+  OpenCollective::Member member{.instruction = &i};
   const auto inputs = c.role->inputs(i), outputs = c.role->outputs(i);
   if (!outputs.empty()) member.out = outputs[0];
   if (!inputs.empty()) {
     member.in = inputs[0];
     if (!c.memory.is_known(member.in))
-      differs(c, i, "it gives " + named(c, member.in) + ", which nothing has made before");
+      throw_difference(c, i, "it gives " + named(c, member.in) + ", which nothing has made before");
     if (adds_up(plan_.schedules[collective.schedule].kind))
       member.pieces = c.memory.pieces(member.in);
     else if (c.role->buffers[member.in].bytes > 0)
       member.fact = read(c, member.in, i);
   }
   all.members.emplace(c.number, std::move(member));
-  ++trusted_.collectives;
+  ++assumptions_.collectives;
 }
 
 bool PlanWalk::end_collective(Class& c, const Instruction& i) {
-  Gathering& all = gatherings_[i.collective()];
+  OpenCollective& all = open_collectives_[i.collective()];
   if (!all.done && all.members.size() < classes_in(plan_.collectives[i.collective()].grouping).size()) return false;
   if (!all.done) complete(all, i.collective());
   const auto member = all.members.find(c.number);
-  if (member == all.members.end()) differs(c, i, "it waits for a collective that it has not started");
+  if (member == all.members.end()) throw_difference(c, i, "it waits for a collective that it has not started");
   const std::uint32_t out = member->second.out;
   if (out == kNone) return true;
   if (has_nothing(c, out)) {
@@ -61,7 +61,7 @@ bool PlanWalk::end_collective(Class& c, const Instruction& i) {
   return true;
 }
 
-void PlanWalk::complete(Gathering& all, std::uint32_t number) {
+void PlanWalk::complete(OpenCollective& all, std::uint32_t number) {
   const Collective& collective = plan_.collectives[number];
   if (adds_up(plan_.schedules[collective.schedule].kind))
     complete_sum(all, collective);
@@ -81,15 +81,15 @@ Fact PlanWalk::combined(const Fact& fact, const Collective& collective, const In
   Fact left = fact;
   left.owed.clear();
   std::vector<std::uint32_t> summed;
-  for (const Owed& one : fact.owed) {
-    if (one.reduce == collective.reduce && geometry_.within(one.grouping, collective.grouping, guest))
+  for (const PendingReduction& one : fact.owed) {
+    if (one.reduce == collective.reduce && geometry_.is_within(one.grouping, collective.grouping, guest))
       summed.push_back(one.grouping);
     else
       left.owed.push_back(one);
   }
   const bool repeats = collective.reduce == Reduce::max || collective.reduce == Reduce::min;
   if (repeats && summed.empty() &&
-      geometry_.same_as_member(collective.grouping, laid(fact), guest == 0 ? 1 : 0, laid(fact), guest))
+      geometry_.same_as_member(collective.grouping, partition_of(fact), guest == 0 ? 1 : 0, partition_of(fact), guest))
     return left;  // the maximum of equal values
   if (!geometry_.sums_exactly(collective.grouping, guest, summed))
     throw Stop{true,
@@ -99,13 +99,14 @@ Fact PlanWalk::combined(const Fact& fact, const Collective& collective, const In
   return left;
 }
 
-void PlanWalk::complete_sum(Gathering& all, const Collective& collective) {
-  const Gathering::Member* first = nullptr;
+void PlanWalk::complete_sum(OpenCollective& all, const Collective& collective) {
+  const OpenCollective::Member* first = nullptr;
   for (const auto& [number, member] : all.members) {
     if (member.in == kNone) continue;
     if (first == nullptr) first = &member;
     if (member.pieces != first->pieces)
-      differs(classes_[number], *member.instruction, "it gives other values to be added up than other members do");
+      throw_difference(classes_[number], *member.instruction,
+                       "it gives other values to be added up than other members do");
   }
   if (first == nullptr) return;
   all.sum = first->pieces;
@@ -113,11 +114,11 @@ void PlanWalk::complete_sum(Gathering& all, const Collective& collective) {
     piece.fact = facts_.number(combined(facts_[piece.fact], collective, *first->instruction));
 }
 
-void PlanWalk::complete_move(Gathering& all, const Collective& collective) {
+void PlanWalk::complete_move(OpenCollective& all, const Collective& collective) {
   const Schedule& schedule = plan_.schedules[collective.schedule];
   const std::int32_t guest = schedule.guest_root ? schedule.root : -1;
   const std::int64_t parts = schedule.members - (guest >= 0 ? 1 : 0);
-  const Gathering::Member* first = nullptr;
+  const OpenCollective::Member* first = nullptr;
   std::uint32_t giver = kNone;
   for (const auto& [number, member] : all.members) {
     if (!member.fact) continue;
@@ -126,10 +127,10 @@ void PlanWalk::complete_move(Gathering& all, const Collective& collective) {
       giver = number;
     } else if (member.fact->value != first->fact->value || member.fact->window != first->fact->window ||
                member.fact->owed != first->fact->owed) {
-      differs(classes_[number], *member.instruction,
-              "it gives " + terms_.str(member.fact->value.term) + ", and " +
-                  described(classes_[giver], *first->instruction) + " gives " + terms_.str(first->fact->value.term) +
-                  ", or another part");
+      throw_difference(classes_[number], *member.instruction,
+                       "it gives " + terms_.str(member.fact->value.term) + ", and " +
+                           described(classes_[giver], *first->instruction) + " gives " +
+                           terms_.str(first->fact->value.term) + ", or another part");
     }
   }
   if (first == nullptr) return;
@@ -151,8 +152,8 @@ void PlanWalk::complete_move(Gathering& all, const Collective& collective) {
     Fact got = given;
     got.window = c.role->buffers[member.out].window;
     got.value.type = type(c, member.out);
-    if (got.value.type != given.value.type) not_followed(c, i, "it makes a value of another type");
-    const Laid before = laid(given), after = laid(c, member.out);
+    if (got.value.type != given.value.type) throw_not_proved(c, i, "it makes a value of another type");
+    const Partition before = partition_of(given), after = partition_of(c, member.out);
     const auto in_order = [&](int dim) {  // the parts follow one another
       got.dim = parts_follow(*c.role, member.out, dim) ? -1 : dim;
       got.blocks = got.dim < 0 ? 0 : parts;
@@ -160,15 +161,15 @@ void PlanWalk::complete_move(Gathering& all, const Collective& collective) {
     int dim = -1;
     switch (schedule.kind) {
       case CollectiveKind::broadcast:
-        if (!given.owed.empty()) differs(c, i, "it brings one task's part of a sum to all");
+        if (!given.owed.empty()) throw_difference(c, i, "it brings one task's part of a sum to all");
         if (!plain || !geometry_.same_as_member(collective.grouping, before, schedule.root, after, guest))
-          not_followed(c, i, "it brings a part of a value to tasks that have other parts of it");
+          throw_not_proved(c, i, "it brings a part of a value to tasks that have other parts of it");
         break;
       case CollectiveKind::all_gather:
       case CollectiveKind::gather:
         dim = geometry_.joined_dim(collective.grouping, before, after,
                                    schedule.kind == CollectiveKind::gather ? schedule.root : -1, guest);
-        if (dim < 0 || !plain) not_followed(c, i, "its members' parts do not follow each other");
+        if (dim < 0 || !plain) throw_not_proved(c, i, "its members' parts do not follow each other");
         in_order(dim);
         break;
       case CollectiveKind::scatter:
@@ -176,11 +177,12 @@ void PlanWalk::complete_move(Gathering& all, const Collective& collective) {
         if (schedule.kind == CollectiveKind::reduce_scatter)
           got.owed = combined(given, collective, i).owed;
         else if (!given.owed.empty())
-          differs(c, i, "it brings one task's part of a sum to others");
+          throw_difference(c, i, "it brings one task's part of a sum to others");
         dim = geometry_.joined_dim(collective.grouping, after, before,
                                    schedule.kind == CollectiveKind::scatter ? schedule.root : -1, guest);
-        if (dim < 0) not_followed(c, i, "its members do not get parts that follow each other");
-        if (!in_blocks(dim)) differs(c, i, "the blocks that it cuts are not in the order of the members' parts");
+        if (dim < 0) throw_not_proved(c, i, "its members do not get parts that follow each other");
+        if (!in_blocks(dim))
+          throw_difference(c, i, "the blocks that it cuts are not in the order of the members' parts");
         got.dim = -1;
         got.blocks = 0;
         break;
@@ -189,18 +191,18 @@ void PlanWalk::complete_move(Gathering& all, const Collective& collective) {
           Window wanted = plan_.windows[given.window];
           wanted.has = Window::Has::got;
           if (got.window == kNone || plan_.windows[got.window] != wanted)
-            differs(c, i, "it brings rows that are not those given");
+            throw_difference(c, i, "it brings rows that are not those given");
           break;
         }
         const auto dims = geometry_.exchanged_dims(collective.grouping, before, after);
-        if (!dims) not_followed(c, i, "its members' parts are not those that blocks of them make");
+        if (!dims) throw_not_proved(c, i, "its members' parts are not those that blocks of them make");
         if (!in_blocks(dims->second))
-          differs(c, i, "the blocks that it cuts are not in the order of the members' parts");
+          throw_difference(c, i, "the blocks that it cuts are not in the order of the members' parts");
         in_order(dims->first);
         break;
       }
       default:
-        not_followed(c, i, "its kind is not known");
+        throw_not_proved(c, i, "its kind is not known");
     }
     all.got.emplace(number, std::move(got));
   }

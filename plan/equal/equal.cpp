@@ -11,15 +11,15 @@
 namespace ferry {
 namespace {
 
-std::vector<std::string> grounds(const equal::GraphTerms& graph, const equal::Terms& terms,
-                                 const equal::Trusted& trusted) {
+std::vector<std::string> assumption_lines(const equal::GraphTerms& graph, const equal::Terms& terms,
+                                          const equal::Assumptions& assumptions) {
   const auto number = [](std::uint64_t count) { return " (" + std::to_string(count) + ")"; };
   std::vector<std::string> lines{
-      "the kernels of " + plural(trusted.kernels.size(), "op") + " compute the ops, on parts as on whole values",
-      "collectives" + number(trusted.collectives) + " and messages" + number(trusted.messages) +
+      "the kernels of " + plural(assumptions.kernels.size(), "op") + " compute the ops, on parts as on whole values",
+      "collectives" + number(assumptions.collectives) + " and messages" + number(assumptions.messages) +
           " bring what the verifier proved of them",
       "sums are the same in any order, over tasks and of more than two values" + number(terms.reordered())};
-  if (trusted.turns)
+  if (assumptions.turns)
     lines.emplace_back(
         "servers make each update with what one worker gives, in place of the sum over all: not the same "
         "by definition");
@@ -58,7 +58,7 @@ Equality compare(const Graph& graph, const Signature& signature, const Plan& pla
     equal::PlanWalk walk(plan, wanted, terms, *help.kernels);
     walk.run();
     result.verdict = Equality::Verdict::equal;
-    result.rests_on = grounds(wanted, terms, walk.trusted());
+    result.rests_on = assumption_lines(wanted, terms, walk.assumptions());
   } catch (const equal::Stop& stop) {
     result.verdict = stop.differs ? Equality::Verdict::differs : Equality::Verdict::not_proved;
     result.reason = stop.what;

@@ -17,7 +17,8 @@ FactId FactTable::number(const Fact& fact) {
   hash = mixed_in(hash, fact.window);
   hash = mixed_in(hash, static_cast<std::uint64_t>(fact.dim * 65536 + fact.blocks));
   hash = mixed_in(hash, static_cast<std::uint64_t>(fact.worker));
-  for (const Owed& owed : fact.owed) hash = mixed_in(hash, owed.grouping * 8 + static_cast<std::uint64_t>(owed.reduce));
+  for (const PendingReduction& owed : fact.owed)
+    hash = mixed_in(hash, owed.grouping * 8 + static_cast<std::uint64_t>(owed.reduce));
   const auto [first, last] = by_hash_.equal_range(hash);
   for (auto at = first; at != last; ++at)
     if (all_[at->second] == fact) return at->second;

@@ -13,20 +13,20 @@
 namespace ferry::equal {
 
 /// A pending reduction: the parts on the tasks must still be combined over the groups of this grouping.
-struct Owed {
+struct PendingReduction {
   std::uint32_t grouping = 0;
   Reduce reduce = Reduce::none;
-  auto operator<=>(const Owed&) const = default;
+  auto operator<=>(const PendingReduction&) const = default;
 };
 
 /// The part of a value that a task holds.
 struct Fact {
-  TypedTerm value;               ///< the whole value
-  std::uint32_t window = kNone;  ///< index into Plan::windows of the part; kNone: the whole value
-  std::int64_t dim = -1;         ///< -1: elements in order; else blocks, which are parts of this dim
-  std::int64_t blocks = 0;       ///< number of blocks
-  std::vector<Owed> owed = {};   ///< pending reductions, sorted
-  std::int32_t worker = -1;      ///< the worker that sent this value to its server for a turn; -1: none
+  TypedTerm value;                          ///< the whole value
+  std::uint32_t window = kNone;             ///< index into Plan::windows of the part; kNone: the whole value
+  std::int64_t dim = -1;                    ///< -1: elements in order; else blocks, which are parts of this dim
+  std::int64_t blocks = 0;                  ///< number of blocks
+  std::vector<PendingReduction> owed = {};  ///< pending reductions, sorted
+  std::int32_t worker = -1;                 ///< the worker that sent this value to its server for a turn; -1: none
   bool operator==(const Fact&) const = default;
 };
 

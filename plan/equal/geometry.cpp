@@ -37,7 +37,7 @@ Flat flat(const Box& box, std::span<const std::int64_t> sizes) {
 
 enum Question : std::int64_t { elements, joins, exchanges, copies, sums, encloses };
 
-void add(std::vector<std::int64_t>& key, const Laid& value) {
+void add(std::vector<std::int64_t>& key, const Partition& value) {
   key.push_back(value.window);
   key.push_back(static_cast<std::int64_t>(value.sizes.size()));
   key.insert(key.end(), value.sizes.begin(), value.sizes.end());
@@ -49,19 +49,19 @@ Geometry::Geometry(const Plan& plan) : plan_(plan), tasks_(plan.classes.size()) 
   for (std::size_t task = 0; task < plan.class_of.size(); ++task)
     tasks_[plan.class_of[task]].push_back(static_cast<std::int32_t>(task));
   for (const Grouping& grouping : plan.groupings) {
-    auto& spots = spots_.emplace_back(plan.class_of.size());
+    auto& spots = positions_.emplace_back(plan.class_of.size());
     for (std::size_t g = 0; g < grouping.size(); ++g)
       for (std::size_t m = 0; m < grouping[g].size(); ++m)
         spots[static_cast<std::size_t>(grouping[g][m])] = {static_cast<std::int32_t>(g), static_cast<std::int32_t>(m)};
   }
 }
 
-std::optional<Box> Geometry::box(const Laid& value, std::int32_t task) const {
+std::optional<Box> Geometry::box(const Partition& value, std::int32_t task) const {
   Box box;
   for (const std::int64_t size : value.sizes) box.push_back({0, size});
   if (value.window == kNone) return box;
   for (const SplitDim& split : plan_.windows[value.window].splits) {
-    const GroupSpot at = spot(split.grouping, task);
+    const GroupSpot at = position(split.grouping, task);
     if (at.group < 0 || split.dim >= box.size()) return std::nullopt;
     const auto members = plan_.groupings[split.grouping][static_cast<std::size_t>(at.group)].size();
     DimPart& extent = box[split.dim];
@@ -71,7 +71,7 @@ std::optional<Box> Geometry::box(const Laid& value, std::int32_t task) const {
   return box;
 }
 
-bool Geometry::same_elements(std::uint32_t plan_class, const Laid& a, const Laid& b) {
+bool Geometry::same_elements(std::uint32_t plan_class, const Partition& a, const Partition& b) {
   if (!is_part(a.window) || !is_part(b.window)) return false;
   std::vector<std::int64_t> key{elements, plan_class};
   add(key, a);
@@ -85,10 +85,10 @@ bool Geometry::same_elements(std::uint32_t plan_class, const Laid& a, const Laid
   return at->second == 1;
 }
 
-int Geometry::joined_dim(std::uint32_t grouping, const Laid& parts, const Laid& whole, std::int32_t of,
+int Geometry::joined_dim(std::uint32_t grouping, const Partition& parts, const Partition& whole, std::int32_t holder,
                          std::int32_t guest) {
   if (!is_part(parts.window) || !is_part(whole.window)) return -1;
-  std::vector<std::int64_t> key{joins, grouping, of, guest};
+  std::vector<std::int64_t> key{joins, grouping, holder, guest};
   add(key, parts);
   add(key, whole);
   const auto [at, fresh] = known_.try_emplace(std::move(key), -1);
@@ -97,7 +97,7 @@ int Geometry::joined_dim(std::uint32_t grouping, const Laid& parts, const Laid& 
   const auto together = [&](const std::vector<std::int32_t>& group) {
     std::optional<Box> all;
     for (std::size_t m = 0; m < group.size(); ++m) {
-      if (of >= 0 ? static_cast<std::int32_t>(m) != of : static_cast<std::int32_t>(m) == guest) continue;
+      if (holder >= 0 ? static_cast<std::int32_t>(m) != holder : static_cast<std::int32_t>(m) == guest) continue;
       const auto one = box(whole, group[m]);
       if (!one || (all && *all != *one)) return std::optional<Box>();
       all = one;
@@ -126,8 +126,8 @@ int Geometry::joined_dim(std::uint32_t grouping, const Laid& parts, const Laid& 
   return static_cast<int>(at->second);
 }
 
-std::optional<std::pair<int, int>> Geometry::exchanged_dims(std::uint32_t grouping, const Laid& before,
-                                                            const Laid& after) {
+std::optional<std::pair<int, int>> Geometry::exchanged_dims(std::uint32_t grouping, const Partition& before,
+                                                            const Partition& after) {
   if (!is_part(before.window) || !is_part(after.window)) return std::nullopt;
   std::vector<std::int64_t> key{exchanges, grouping};
   add(key, before);
@@ -167,7 +167,7 @@ std::optional<std::pair<int, int>> Geometry::exchanged_dims(std::uint32_t groupi
   return std::pair(static_cast<int>(at->second / rank), static_cast<int>(at->second % rank));
 }
 
-bool Geometry::in_task_order(const Laid& value) const {
+bool Geometry::in_task_order(const Partition& value) const {
   std::int64_t last = 0;
   for (std::size_t task = 0; task < plan_.class_of.size(); ++task)
     if (const auto part = box(value, static_cast<std::int32_t>(task)); part && !part->empty()) {
@@ -177,23 +177,23 @@ bool Geometry::in_task_order(const Laid& value) const {
   return true;
 }
 
-bool Geometry::same_as_member(std::uint32_t grouping, const Laid& a, std::int32_t of, const Laid& b,
+bool Geometry::same_as_member(std::uint32_t grouping, const Partition& a, std::int32_t holder, const Partition& b,
                               std::int32_t guest) {
   if (!is_part(a.window) || !is_part(b.window)) return false;
-  std::vector<std::int64_t> key{copies, grouping, of, guest};
+  std::vector<std::int64_t> key{copies, grouping, holder, guest};
   add(key, a);
   add(key, b);
   const auto [at, fresh] = known_.try_emplace(std::move(key), 1);
   if (fresh)
     for (const auto& group : plan_.groupings[grouping]) {
-      const auto given = box(a, group[static_cast<std::size_t>(of)]);
+      const auto given = box(a, group[static_cast<std::size_t>(holder)]);
       for (std::size_t m = 0; m < group.size(); ++m)
         if (static_cast<std::int32_t>(m) != guest && (!given || box(b, group[m]) != given)) at->second = 0;
     }
   return at->second == 1;
 }
 
-bool Geometry::within(std::uint32_t inner, std::uint32_t outer, std::int32_t guest) {
+bool Geometry::is_within(std::uint32_t inner, std::uint32_t outer, std::int32_t guest) {
   const auto [at, fresh] = known_.try_emplace({encloses, inner, outer, guest}, 1);
   if (!fresh) return at->second == 1;
   std::set<std::int32_t> met;  // groups of `inner` that were checked; groups of `outer` share none of them
@@ -201,11 +201,11 @@ bool Geometry::within(std::uint32_t inner, std::uint32_t outer, std::int32_t gue
     const std::vector<std::int32_t>& group = plan_.groupings[outer][g];
     for (std::size_t m = 0; m < group.size(); ++m) {
       if (static_cast<std::int32_t>(m) == guest) continue;
-      const GroupSpot here = spot(inner, group[m]);
+      const GroupSpot here = position(inner, group[m]);
       if (here.group < 0) at->second = 0;
       if (here.group < 0 || !met.insert(here.group).second) continue;
       for (const std::int32_t other : plan_.groupings[inner][static_cast<std::size_t>(here.group)])
-        if (const GroupSpot there = spot(outer, other);
+        if (const GroupSpot there = position(outer, other);
             there.group != static_cast<std::int32_t>(g) || there.member == guest)
           at->second = 0;
     }
@@ -227,7 +227,7 @@ bool Geometry::sums_exactly(std::uint32_t grouping, std::int32_t guest, const st
       std::vector<std::int32_t> places;
       product = 1;
       for (const std::uint32_t one : owed) {
-        const GroupSpot here = spot(one, group[m]);
+        const GroupSpot here = position(one, group[m]);
         places.push_back(here.member);
         if (here.group >= 0) product *= plan_.groupings[one][static_cast<std::size_t>(here.group)].size();
       }

@@ -13,7 +13,7 @@
 namespace ferry::equal {
 namespace {
 
-void add(std::vector<Owed>& all, const Owed& one) {
+void add(std::vector<PendingReduction>& all, const PendingReduction& one) {
   const auto at = std::ranges::lower_bound(all, one);
   if (at == all.end() || *at != one) all.insert(at, one);
 }
@@ -44,9 +44,9 @@ const Kernel* PlanWalk::kernel_of(const Class& c, const Instruction& i) const {
 }
 
 void PlanWalk::run(Class& c, const Instruction& i) {
-  if (i.what != Opcode::kernel) not_followed(c, i, "it is no kernel, in a region of kernels that run together");
+  if (i.what != Opcode::kernel) throw_not_proved(c, i, "it is no kernel, in a region of kernels that run together");
   const std::string_view op = plan_.string(i.op);
-  trusted_.kernels.emplace(op);
+  assumptions_.kernels.emplace(op);
   for (const OpDef* const def : kCommOps)
     if (def->name == op) return run_placed(c, i, *def);
   if (op == kConstant.name) return run_op(c, i, kConstant);
@@ -56,7 +56,7 @@ void PlanWalk::run(Class& c, const Instruction& i) {
 }
 
 /// Records an instruction that makes a value which is not in the graph.
-void PlanWalk::note(Class& c, const Instruction& i, TermId term) {
+void PlanWalk::record_suspect(Class& c, const Instruction& i, TermId term) {
   if (term < graph_terms_ || term == kNoTerm) return;
   const Terms::Kind kind = terms_[term].kind;
   if (kind == Terms::Kind::window || kind == Terms::Kind::sum || kind == Terms::Kind::joined) return;
@@ -68,7 +68,7 @@ void PlanWalk::note(Class& c, const Instruction& i, TermId term) {
 void PlanWalk::run_op(Class& c, const Instruction& i, const OpDef& def) {
   const bool in_setup = c.frames.front().region == 0;
   if (in_setup && ((def.is(kStateful) && !def.is(kOnce)) || def.is(kRandom) || def.is(kEffect)))
-    differs(c, i, "it runs once, in the setup, and its value changes from step to step");
+    throw_difference(c, i, "it runs once, in the setup, and its value changes from step to step");
   const auto inputs = c.role->inputs(i), outputs = c.role->outputs(i);
   const int taken = inputs_taken(def);
   const bool packed = taken > 0 && static_cast<int>(inputs.size()) == taken + 1;
@@ -85,16 +85,17 @@ void PlanWalk::run_op(Class& c, const Instruction& i, const OpDef& def) {
     facts.push_back(read(c, inputs[k], i));
     Fact& fact = *facts.back();
     if (fact.worker >= 0 && fact.worker != c.worker)
-      differs(c, i, "it uses " + named(c, inputs[k]) + ", which another worker gave, or outside of the worker's turn");
+      throw_difference(
+          c, i, "it uses " + named(c, inputs[k]) + ", which another worker gave, or outside of the worker's turn");
     if (fact.worker >= 0) fact.owed.clear();
     if (fact.dim >= 0 || (!geometry_.is_part(fact.window) && plan_.windows[fact.window].has != Window::Has::read))
-      differs(c, i, "it takes " + named(c, inputs[k]) + ", which holds blocks of a value, for the value");
+      throw_difference(c, i, "it takes " + named(c, inputs[k]) + ", which holds blocks of a value, for the value");
     values.push_back(fact.value);
   }
   if (packed) {
     const Kernel* const kernel = kernel_of(c, i);
     if (kernel == nullptr || kernel->packing.input >= count || !facts[kernel->packing.input])
-      not_followed(c, i, "it takes one input more than its op");
+      throw_not_proved(c, i, "it takes one input more than its op");
     check_packed(c, i, *facts[kernel->packing.input], *kernel);
   }
   std::vector<TypeId> types;
@@ -102,16 +103,16 @@ void PlanWalk::run_op(Class& c, const Instruction& i, const OpDef& def) {
   const std::string place = c.frames.back().place;
   const auto where = [&] { return inside(place, plan_.string(i.name)); };
   const std::vector<TypedTerm> made = terms_.apply(def, attrs(i), values, types, where);
-  const std::vector<Owed> through = passed(c, i, def, facts);
+  const std::vector<PendingReduction> through = pending_after(c, i, def, facts);
   for (std::size_t o = 0; o < made.size(); ++o) {
     Fact fact{made[o], c.role->buffers[outputs[o]].window, -1, 0, through};
     add_reduced(fact.owed, def, attrs(i), values, facts, static_cast<int>(o));
-    note(c, i, made[o].term);
+    record_suspect(c, i, made[o].term);
     write(c, outputs[o], fact);
   }
   if (!def.is(kEffect)) return;
   const TermId effect = terms_.make_op(def, attrs(i), values, 0, types[0], where);
-  if (!effects_of_class_.emplace(c.number, effect).second) differs(c, i, "it runs twice");
+  if (!effects_of_class_.emplace(c.number, effect).second) throw_difference(c, i, "it runs twice");
   effects_[place].insert(effect);
 }
 
@@ -122,13 +123,14 @@ void PlanWalk::check_packed(Class& c, const Instruction& i, const Fact& source, 
   const auto from = packed_from_.find(fact.value.term);
   if (term.kind != Terms::Kind::packed || terms_.text(term.name) != kernel.packing.op ||
       term.attrs != terms_.attrs(attrs(i)) || from == packed_from_.end() || facts_[from->second] != source)
-    differs(c, i, "its last input is not the packed form of its input " + std::to_string(kernel.packing.input));
+    throw_difference(c, i,
+                     "its last input is not the packed form of its input " + std::to_string(kernel.packing.input));
 }
 
 /// Handles an op that is not in the graph. It may pack an input of an op of the graph; otherwise the plan differs.
 void PlanWalk::run_unknown(Class& c, const Instruction& i) {
   const auto inputs = c.role->inputs(i), outputs = c.role->outputs(i);
-  if (inputs.size() != 1 || outputs.size() != 1) differs(c, i, "the request needs no such op of the graph");
+  if (inputs.size() != 1 || outputs.size() != 1) throw_difference(c, i, "the request needs no such op of the graph");
   const Fact fact = read(c, inputs[0], i);
   const TermId term = terms_.packed(plan_.string(i.op), attrs(i), fact.value, facts_.number(fact));
   packed_from_[term] = facts_.number(fact);
@@ -138,29 +140,30 @@ void PlanWalk::run_unknown(Class& c, const Instruction& i) {
 
 /// The pending reductions of the outputs, which are those of the inputs. This requires that the op is linear in these
 /// inputs together.
-std::vector<Owed> PlanWalk::passed(Class& c, const Instruction& i, const OpDef& def,
-                                   const std::vector<std::optional<Fact>>& inputs) const {
-  std::vector<Owed> owed;
+std::vector<PendingReduction> PlanWalk::pending_after(Class& c, const Instruction& i, const OpDef& def,
+                                                      const std::vector<std::optional<Fact>>& inputs) const {
+  std::vector<PendingReduction> owed;
   const auto buffers = c.role->inputs(i);
   for (std::size_t k = 0; k < inputs.size(); ++k) {
     if (!inputs[k]) continue;
-    for (const Owed& one : inputs[k]->owed) {
+    for (const PendingReduction& one : inputs[k]->owed) {
       if (one.reduce != Reduce::sum || !is_linear_in(def, c.role->buffers[buffers[k]].dtype, k))
-        differs(c, i, "it uses " + named(c, buffers[k]) + ", each task's part of a sum, before the parts are added up");
+        throw_difference(
+            c, i, "it uses " + named(c, buffers[k]) + ", each task's part of a sum, before the parts are added up");
       add(owed, one);
     }
   }
   for (std::size_t k = 0; k < inputs.size() && !owed.empty(); ++k) {
     const Buffer& b = c.role->buffers[buffers[k]];
     if (!inputs[k] || b.bytes == 0 || !is_linear_in(def, b.dtype, k) || inputs[k]->owed == owed) continue;
-    differs(c, i,
-            "it adds " + named(c, buffers[k]) + " once for each part of a sum that its other inputs are parts of");
+    throw_difference(
+        c, i, "it adds " + named(c, buffers[k]) + " once for each part of a sum that its other inputs are parts of");
   }
   return owed;
 }
 
 /// Adds the pending reductions of an output that arise because the op reduces split dims.
-void PlanWalk::add_reduced(std::vector<Owed>& owed, const OpDef& def, const Attrs& own,
+void PlanWalk::add_reduced(std::vector<PendingReduction>& owed, const OpDef& def, const Attrs& own,
                            const std::vector<TypedTerm>& values, const std::vector<std::optional<Fact>>& inputs,
                            int output) const {
   const bool any = std::ranges::any_of(inputs, [](const auto& fact) { return fact && fact->window != kNone; });
@@ -203,10 +206,10 @@ void PlanWalk::run_placed(Class& c, const Instruction& i, const OpDef& def) {
       values.push_back(given.back().value);
     }
     Fact fact = given[0];
-    if (fact.worker >= 0) return write(c, outputs[0], added_up(c, i, given));
+    if (fact.worker >= 0) return write(c, outputs[0], sum_of_workers(c, i, given));
     for (const Fact& other : given)
       if (other.owed != fact.owed || other.window != fact.window || other.dim >= 0 || other.worker >= 0)
-        differs(c, i, "it adds up parts of sums over different tasks");
+        throw_difference(c, i, "it adds up parts of sums over different tasks");
     fact.value.term = terms_.sum(values);
     return write(c, outputs[0], fact);
   }
@@ -214,22 +217,22 @@ void PlanWalk::run_placed(Class& c, const Instruction& i, const OpDef& def) {
     Fact fact = read(c, inputs[0], i);
     const bool rows = !geometry_.is_part(fact.window) && plan_.windows[fact.window].has == Window::Has::read;
     if (fact.dim >= 0 || (!geometry_.is_part(fact.window) && (def.role == OpRole::take_part || !rows)))
-      differs(c, i, "it takes " + named(c, inputs[0]) + ", which holds blocks of a value, for the value");
+      throw_difference(c, i, "it takes " + named(c, inputs[0]) + ", which holds blocks of a value, for the value");
     fact.window = c.role->buffers[outputs[0]].window;
     return write(c, outputs[0], fact);
   }
   run_parts(c, i, def);
 }
 
-Fact PlanWalk::added_up(Class& c, const Instruction& i, const std::vector<Fact>& given) const {
+Fact PlanWalk::sum_of_workers(Class& c, const Instruction& i, const std::vector<Fact>& given) const {
   std::set<std::int32_t> workers;
   for (const Fact& one : given) {
     if (one.value != given[0].value || one.window != kNone || one.dim >= 0)
-      differs(c, i, "it adds up " + terms_.str(one.value.term) + " and " + terms_.str(given[0].value.term));
+      throw_difference(c, i, "it adds up " + terms_.str(one.value.term) + " and " + terms_.str(given[0].value.term));
     workers.insert(one.worker);
   }
   if (workers.contains(-1) || workers.size() != given.size() || workers.size() != c.role->serving.turns.size())
-    differs(c, i, "it does not add up what each worker gave, each once");
+    throw_difference(c, i, "it does not add up what each worker gave, each once");
   Fact sum = given[0];
   sum.owed.clear();
   sum.worker = -1;
@@ -243,16 +246,16 @@ void PlanWalk::run_parts(Class& c, const Instruction& i, const OpDef& def) {
   const auto dim = attrs(i).get<std::int64_t>("dim"), parts = attrs(i).get<std::int64_t>("parts");
   const bool follow = parts_follow(*c.role, from, dim);
   if (def.name == kCutParts.name) {
-    if (fact.dim >= 0) differs(c, i, "it cuts " + named(c, from) + ", which is cut into blocks already");
+    if (fact.dim >= 0) throw_difference(c, i, "it cuts " + named(c, from) + ", which is cut into blocks already");
     if (!follow) fact.dim = dim;
     if (!follow) fact.blocks = parts;
   } else {
     const bool fits =
         c.role->buffers[from].bytes == 0 || (fact.dim < 0 ? follow : fact.dim == dim && fact.blocks == parts);
     if (!fits)
-      differs(c, i,
-              "it joins " + std::to_string(parts) + " blocks of dim " + std::to_string(dim) + " of " + named(c, from) +
-                  ", which holds no such blocks");
+      throw_difference(c, i,
+                       "it joins " + std::to_string(parts) + " blocks of dim " + std::to_string(dim) + " of " +
+                           named(c, from) + ", which holds no such blocks");
     fact.dim = -1;
     fact.blocks = 0;
   }
@@ -264,13 +267,14 @@ void PlanWalk::run_window(Class& c, const Instruction& i, const OpDef& def) {
   const auto inputs = c.role->inputs(i);
   const std::uint32_t to = c.role->outputs(i)[0];
   const Fact fact = read(c, inputs[0], i);
-  if (fact.dim >= 0) differs(c, i, "it reads " + named(c, inputs[0]) + ", which is cut into blocks");
+  if (fact.dim >= 0) throw_difference(c, i, "it reads " + named(c, inputs[0]) + ", which is cut into blocks");
   if (inputs.size() == 2 && !has_nothing(c, inputs[1])) {
     const Fact halo = read(c, inputs[1], i);
     if (halo.value != fact.value || halo.owed != fact.owed)
-      differs(c, i, "it reads rows of " + terms_.str(halo.value.term) + " as rows of " + terms_.str(fact.value.term));
+      throw_difference(
+          c, i, "it reads rows of " + terms_.str(halo.value.term) + " as rows of " + terms_.str(fact.value.term));
     if (halo.window == kNone || plan_.windows[halo.window].has != Window::Has::got)
-      differs(c, i, "it reads rows in " + named(c, inputs[1]) + " that no task has brought");
+      throw_difference(c, i, "it reads rows in " + named(c, inputs[1]) + " that no task has brought");
   }
   const TypeId types[] = {type(c, to)};
   const auto made = terms_.apply(def, attrs(i), {&fact.value, 1}, types, [] { return std::string(); });
@@ -286,7 +290,7 @@ void PlanWalk::run_bound(Class& c, const Instruction& i, const OpDef& def) {
   for (const std::uint32_t b : inputs) {
     facts.push_back(read(c, b, i));
     values.push_back(facts.back().value);
-    if (facts.back().dim >= 0) differs(c, i, "it reads " + named(c, b) + ", which is cut into blocks");
+    if (facts.back().dim >= 0) throw_difference(c, i, "it reads " + named(c, b) + ", which is cut into blocks");
   }
   const TypeId types[] = {type(c, to)};
   Fact made{{kNoTerm, types[0]}, c.role->buffers[to].window, -1, 0, facts[0].owed};
@@ -297,7 +301,8 @@ void PlanWalk::run_bound(Class& c, const Instruction& i, const OpDef& def) {
         if (split.dim == 0) add(made.owed, {split.grouping, Reduce::sum});
   }
   if (def.role == OpRole::with_extent) {
-    if (!facts[1].owed.empty()) differs(c, i, "it takes the extent of one task's part for the extent of the value");
+    if (!facts[1].owed.empty())
+      throw_difference(c, i, "it takes the extent of one task's part for the extent of the value");
     const Terms::Term &elements = terms_[values[0].term], &extent = terms_[values[1].term];
     const bool filled = elements.kind == Terms::Kind::op && elements.def->role == OpRole::fill_bound;
     if (extent.kind == Terms::Kind::op && extent.def->role == OpRole::extent_of && extent.in[0].type == types[0] &&

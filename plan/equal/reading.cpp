@@ -25,22 +25,24 @@ Fact PlanWalk::read(Class& c, std::uint32_t buffer, const Instruction& i) {
   const Pieces pieces = c.memory.pieces(buffer);
   const auto bytes = static_cast<std::int64_t>(c.role->buffers[buffer].bytes);
   if (pieces.size() == 1 && pieces[0].whole() && pieces[0].begin == 0 && pieces[0].end == bytes)
-    return shown_as(c, facts_[pieces[0].fact], buffer, i);
-  if (!c.memory.is_known(buffer)) differs(c, i, "it reads " + named(c, buffer) + ", which nothing has made before");
+    return view_as(c, facts_[pieces[0].fact], buffer, i);
+  if (!c.memory.is_known(buffer))
+    throw_difference(c, i, "it reads " + named(c, buffer) + ", which nothing has made before");
   if (const auto all = joined(c, pieces, buffer)) return *all;
   // The buffer may be a view of a concatenation, and the parts may fit only the shape of another view.
   for (std::uint32_t other = 0; other < c.role->buffers.size(); ++other)
     if (c.memory.same_bytes(other, buffer))
-      if (const auto all = joined(c, pieces, other)) return shown_as(c, *all, buffer, i);
-  not_followed(c, i, "it reads " + named(c, buffer) + ", which was put together from parts of other values");
+      if (const auto all = joined(c, pieces, other)) return view_as(c, *all, buffer, i);
+  throw_not_proved(c, i, "it reads " + named(c, buffer) + ", which was put together from parts of other values");
 }
 
 Fact PlanWalk::read_summed(Class& c, std::uint32_t buffer, const Instruction& i) {
   Fact fact = read(c, buffer, i);
   if (!fact.owed.empty())
-    differs(c, i, "it uses " + named(c, buffer) + ", each task's part of a sum, before the parts are added up");
+    throw_difference(c, i,
+                     "it uses " + named(c, buffer) + ", each task's part of a sum, before the parts are added up");
   if (fact.dim >= 0 || !(geometry_.is_part(fact.window)))
-    not_followed(c, i, "it uses " + named(c, buffer) + ", which holds no value but blocks of one");
+    throw_not_proved(c, i, "it uses " + named(c, buffer) + ", which holds no value but blocks of one");
   return fact;
 }
 
@@ -57,8 +59,8 @@ Fact PlanWalk::read_empty(Class& c, std::uint32_t buffer, const Instruction& i) 
   if (const TypedTerm* const value = named_value(c, buffer);
       value != nullptr && terms_.count(value->type) == terms_.count(id))
     return {{value->term, id}, b.window};
-  not_followed(c, i,
-               "it reads " + named(c, buffer) + ", a part without elements of a value that the graph does not name");
+  throw_not_proved(
+      c, i, "it reads " + named(c, buffer) + ", a part without elements of a value that the graph does not name");
 }
 
 const TypedTerm* PlanWalk::named_value(const Class& c, std::uint32_t buffer) const {
@@ -70,7 +72,7 @@ const TypedTerm* PlanWalk::named_value(const Class& c, std::uint32_t buffer) con
 
 std::optional<Fact> PlanWalk::part_of_named(Class& c, const Fact& fact, std::uint32_t buffer) {
   const TypedTerm* const whole = named_value(c, buffer);
-  const Laid parts = laid(c, buffer);
+  const Partition parts = partition_of(c, buffer);
   if (whole == nullptr || whole->type != type(c, buffer) || !geometry_.is_part(parts.window)) return std::nullopt;
   if (fact.window != kNone || fact.dim >= 0 || !fact.owed.empty()) return std::nullopt;
   for (const std::int32_t task : geometry_.tasks_of(c.number)) {
@@ -91,7 +93,7 @@ bool PlanWalk::is_part_of(const TypedTerm& part, const TypedTerm& whole, const B
   return cut && terms_.has_part(whole, part, *cut, box[*cut].begin);
 }
 
-Fact PlanWalk::shown_as(Class& c, const Fact& fact, std::uint32_t buffer, const Instruction& i) {
+Fact PlanWalk::view_as(Class& c, const Fact& fact, std::uint32_t buffer, const Instruction& i) {
   const Buffer& b = c.role->buffers[buffer];
   const TypeId id = type(c, buffer);
   if (fact.value.type == id && fact.window == b.window) return fact;
@@ -103,12 +105,12 @@ Fact PlanWalk::shown_as(Class& c, const Fact& fact, std::uint32_t buffer, const 
       size_of(from.dtype) == size_of(to.dtype) && fact.dim < 0 && terms_.count(fact.value.type) == terms_.count(id);
   if (same && (from.shape.bounded() || to.shape.bounded()))  // only some rows exist, so they must stay the same
     same = from.shape.rank() > 0 && to.shape.rank() > 0 && from.shape[0] == to.shape[0];
-  same = same && geometry_.same_elements(c.number, laid(fact), laid(c, buffer));
+  same = same && geometry_.same_elements(c.number, partition_of(fact), partition_of(c, buffer));
   if (same) return shown;
   if (const auto part = part_of_named(c, fact, buffer)) return *part;
-  not_followed(c, i,
-               "it reads " + named(c, buffer) + " as " + to.str() + ", and it holds " + from.str() +
-                   " in other parts or in another order");
+  throw_not_proved(c, i,
+                   "it reads " + named(c, buffer) + " as " + to.str() + ", and it holds " + from.str() +
+                       " in other parts or in another order");
 }
 
 std::optional<Fact> PlanWalk::joined(Class& c, const Pieces& pieces, std::uint32_t buffer) {

@@ -249,7 +249,7 @@ TermId Terms::joined(std::uint32_t dim, std::span<const TypedTerm> inputs, TypeI
   if (term.in.size() == 1) return term.in[0].term;
   const auto is_constant = [&](const TypedTerm& input) { return terms_[input.term].kind == Kind::constant; };
   if (std::ranges::all_of(term.in, is_constant) && type(output).bytes() <= kMostConstantBytes)
-    return constant(concatenated(flat ? 0 : dim, term.in, output));
+    return constant(concatenate(flat ? 0 : dim, term.in, output));
   term.type = flat ? type({type(output).dtype, Shape{count(output)}}) : output;
   const std::uint32_t before = size();
   const TermId id = intern(std::move(term));
@@ -261,7 +261,7 @@ TermId Terms::joined(std::uint32_t dim, std::span<const TypedTerm> inputs, TypeI
 }
 
 /// Concatenates constants along a dim.
-Tensor Terms::concatenated(std::uint32_t dim, std::span<const TypedTerm> inputs, TypeId output) const {
+Tensor Terms::concatenate(std::uint32_t dim, std::span<const TypedTerm> inputs, TypeId output) const {
   Tensor all(type(output).dtype, {count(output)});
   std::int64_t rows = 1;
   for (std::uint32_t d = 0; d < dim; ++d) rows *= sizes(output)[d];
@@ -295,7 +295,7 @@ std::uint32_t Terms::window(const WindowOf& window) {
   return at->second;
 }
 
-TermId Terms::windowed(const TypedTerm& input, WindowOf window, TypeId output) {
+TermId Terms::make_window(const TypedTerm& input, WindowOf window, TypeId output) {
   const Type from = type(input.type);
   if (is_identity(window, from.shape)) return input.term;
   const Term inner = terms_[input.term];
@@ -316,7 +316,7 @@ TermId Terms::windowed(const TypedTerm& input, WindowOf window, TypeId output) {
     if (any) {
       if (outside) before.fill = window.fill;
       const TypeId made = type({from.dtype, Shape(std::span<const std::int64_t>(between))});
-      return windowed({windowed(inner.in[0], std::move(before), made), made}, std::move(window), output);
+      return make_window({make_window(inner.in[0], std::move(before), made), made}, std::move(window), output);
     }
   }
   for (Reads& reads : window.dims)
@@ -413,7 +413,7 @@ std::vector<TypedTerm> Terms::apply(const OpDef& def, const Attrs& own, std::spa
     }
     if (def.window != nullptr && std::ranges::none_of(inputs, bounded) && !type(outputs[0]).shape.bounded())
       if (std::optional<WindowOf> window = def.window(facts))
-        return {{windowed(inputs[0], *std::move(window), outputs[0]), outputs[0]}};
+        return {{make_window(inputs[0], *std::move(window), outputs[0]), outputs[0]}};
     if (def.joins != nullptr && std::ranges::none_of(inputs, bounded)) {
       const auto dim = def.joins(own, static_cast<std::size_t>(type(outputs[0]).shape.rank()));
       return {{joined(static_cast<std::uint32_t>(dim), inputs, outputs[0]), outputs[0]}};

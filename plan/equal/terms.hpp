@@ -136,7 +136,7 @@ class Terms {
   [[nodiscard]] std::uint64_t hash(const Term& term) const;
   [[nodiscard]] TermId same_as(const OpDef& def, const OpFacts& facts, const Attrs& attrs,
                                std::span<const TypedTerm> inputs, TypeId output) const;
-  [[nodiscard]] TermId windowed(const TypedTerm& input, WindowOf window, TypeId output);
+  [[nodiscard]] TermId make_window(const TypedTerm& input, WindowOf window, TypeId output);
   [[nodiscard]] std::uint32_t window(const WindowOf& window);
   [[nodiscard]] bool folds(const OpDef& def, std::span<const TypedTerm> inputs, TypeId output) const;
   [[nodiscard]] TermId folded(const OpDef& def, const Attrs& attrs, std::span<const TypedTerm> inputs, TypeId output);
@@ -145,7 +145,7 @@ class Terms {
   [[nodiscard]] std::string str(const TypedTerm& value, int depth) const;
   [[nodiscard]] std::vector<std::string> texts_of_sum(Multisets::Id terms, int depth) const;
   [[nodiscard]] Tensor cut(const TypedTerm& from, const WindowOf& window, TypeId output) const;
-  [[nodiscard]] Tensor concatenated(std::uint32_t dim, std::span<const TypedTerm> inputs, TypeId output) const;
+  [[nodiscard]] Tensor concatenate(std::uint32_t dim, std::span<const TypedTerm> inputs, TypeId output) const;
 
   friend class TermFacts;
 

@@ -16,7 +16,7 @@ PlanWalk::PlanWalk(const Plan& plan, const GraphTerms& graph, Terms& terms, cons
       graph_terms_(terms.size()),
       geometry_(plan),
       sent_(plan.channels.size()),
-      gatherings_(plan.collectives.size()) {
+      open_collectives_(plan.collectives.size()) {
   for (std::uint32_t number = 0; number < plan.classes.size(); ++number) {
     const PlanClass& role = plan.classes[number];
     classes_.push_back({number, &role, Memory(role), {}, std::vector<TypeId>(role.buffers.size(), kNone), {}});
@@ -84,14 +84,14 @@ void PlanWalk::walk_all(std::uint32_t region) {
   for (const Class& c : classes_)
     if (!c.frames.empty()) {
       const Frame& frame = c.frames.back();
-      not_followed(c, c.role->instructions[c.role->regions[frame.region].instructions[frame.next]],
-                   "it waits for a message that is not sent");
+      throw_not_proved(c, c.role->instructions[c.role->regions[frame.region].instructions[frame.next]],
+                       "it waits for a message that is not sent");
     }
 }
 
 /// Executes the next instruction of the class. Returns false if the instruction must wait.
 bool PlanWalk::advance(Class& c) {
-  if (c.frames.size() == 1 && c.frames[0].region == 1) meet_turns(c, c.frames[0].next);
+  if (c.frames.size() == 1 && c.frames[0].region == 1) handle_turn_bounds(c, c.frames[0].next);
   Frame& frame = c.frames.back();
   const Range instructions = c.role->regions[frame.region].instructions;
   if (frame.next == instructions.count) {
@@ -119,7 +119,8 @@ bool PlanWalk::execute(Class& c, std::uint32_t index) {
       return true;
     case Opcode::copy: {
       const std::uint32_t from = c.role->inputs(i)[0], to = c.role->outputs(i)[0];
-      if (!c.memory.is_known(from)) differs(c, i, "it copies " + named(c, from) + ", which nothing has made before");
+      if (!c.memory.is_known(from))
+        throw_difference(c, i, "it copies " + named(c, from) + ", which nothing has made before");
       if (c.role->buffers[from].bytes > 0)
         c.memory.set(to, c.memory.pieces(from));
       else
@@ -152,7 +153,7 @@ bool PlanWalk::execute(Class& c, std::uint32_t index) {
     case Opcode::stencil_begin:
       return true;
   }
-  not_followed(c, i, "its kind is not known");
+  throw_not_proved(c, i, "its kind is not known");
 }
 
 void PlanWalk::finish(Class& c) {
@@ -184,7 +185,7 @@ std::uint32_t PlanWalk::carried_number(const Class& c, const LoopTerms& loop, st
   if (value != nullptr)
     for (std::uint32_t k = 0; k < loop.outputs.size(); ++k)
       if (loop.outputs[k] == *value) return k;
-  differs(c, i, "it carries " + named(c, buffer) + ", which the graph's loop does not");
+  throw_difference(c, i, "it carries " + named(c, buffer) + ", which the graph's loop does not");
 }
 
 std::set<std::uint32_t> PlanWalk::written_by(const Class& c, const Instruction& i) const {
@@ -199,14 +200,14 @@ void PlanWalk::enter_loop(Class& c, std::uint32_t index) {
   const Instruction& i = c.role->instructions[index];
   const std::string place = inside(c.frames.back().place, plan_.string(i.name));
   const auto found = graph_.loops.find(place);
-  if (found == graph_.loops.end()) differs(c, i, "the graph has no such loop there");
+  if (found == graph_.loops.end()) throw_difference(c, i, "the graph has no such loop there");
   const LoopTerms& loop = found->second;
   std::vector<std::pair<std::uint32_t, Fact>> carried;
   for (const std::uint32_t b : c.role->outputs(i)) {
     const std::uint32_t k = carried_number(c, loop, b, i);
     const Fact fact = read_summed(c, b, i);
     if (fact.value.term != loop.initial[k].term && !has_nothing(c, b))
-      wrong_value(named(c, b) + " at the begin of " + described(c, i), fact.value.term, loop.initial[k].term);
+      throw_wrong_value(named(c, b) + " at the begin of " + described(c, i), fact.value.term, loop.initial[k].term);
     carried.emplace_back(b, Fact{{loop.carried[k].term, fact.value.type}, fact.window});
   }
   for (const std::uint32_t storage : written_by(c, i)) c.memory.forget(storage);
@@ -219,9 +220,9 @@ void PlanWalk::finish_loop(Class& c, const Frame& frame) {
   const std::string place = inside(c.frames.back().place, plan_.string(i.name));
   const LoopTerms& loop = graph_.loops.at(place);
   if (frame.region == i.region()) {
-    const Fact go_on = read_summed(c, c.role->inputs(i)[0], i);
-    if (go_on.value.term != loop.condition || go_on.window != kNone)
-      wrong_value("the condition of " + described(c, i), go_on.value.term, loop.condition);
+    const Fact condition = read_summed(c, c.role->inputs(i)[0], i);
+    if (condition.value.term != loop.condition || condition.window != kNone)
+      throw_wrong_value("the condition of " + described(c, i), condition.value.term, loop.condition);
     c.frames.push_back({.region = i.other_region(), .place = place + "/1", .owner = frame.owner});
     return;
   }
@@ -230,7 +231,7 @@ void PlanWalk::finish_loop(Class& c, const Frame& frame) {
     const std::uint32_t k = carried_number(c, loop, b, i);
     const Fact fact = read_summed(c, b, i);
     if (fact.value.term != loop.results[k].term && !has_nothing(c, b))
-      wrong_value(named(c, b) + " after a turn of " + described(c, i), fact.value.term, loop.results[k].term);
+      throw_wrong_value(named(c, b) + " after a turn of " + described(c, i), fact.value.term, loop.results[k].term);
     results.emplace_back(b, Fact{{loop.outputs[k].term, fact.value.type}, fact.window});
   }
   for (const std::uint32_t storage : written_by(c, i)) c.memory.forget(storage);
@@ -240,7 +241,7 @@ void PlanWalk::finish_loop(Class& c, const Frame& frame) {
 void PlanWalk::enter_branch(Class& c, std::uint32_t index) {
   const Instruction& i = c.role->instructions[index];
   const Fact predicate = read_summed(c, c.role->inputs(i)[0], i);
-  if (predicate.window != kNone) not_followed(c, i, "its condition is split");
+  if (predicate.window != kNone) throw_not_proved(c, i, "its condition is split");
   Frame frame{.region = i.region(),
               .place = inside(c.frames.back().place, plan_.string(i.name)) + "/0",
               .owner = index,
@@ -271,7 +272,7 @@ void PlanWalk::finish_branch(Class& c, const Frame& frame) {
     }
     const Fact &first = frame.made[k], &second = made[k];
     if (first.window != second.window || first.value.type != second.value.type)
-      differs(c, i, "its sides give " + named(c, c.role->outputs(i)[k]) + " in different parts");
+      throw_difference(c, i, "its sides give " + named(c, c.role->outputs(i)[k]) + " in different parts");
     write(c, c.role->outputs(i)[k],
           {{terms_.chosen(frame.predicate, first.value, second.value), first.value.type}, first.window});
   }
@@ -282,9 +283,9 @@ void PlanWalk::finish_branch(Class& c, const Frame& frame) {
 void PlanWalk::feed(Class& c, const Instruction& i) {
   const std::uint32_t b = c.role->outputs(i)[0];
   const TypedTerm value = graph_.feeds[i.feed()];
-  if (value.type != type(c, b)) differs(c, i, "the feed has another type in the graph");
-  if (plan_.feeds[i.feed()].by_parts() && !geometry_.in_task_order(laid(c, b)))
-    differs(c, i, "it takes the parts in another order than the order of the tasks");
+  if (value.type != type(c, b)) throw_difference(c, i, "the feed has another type in the graph");
+  if (plan_.feeds[i.feed()].by_parts() && !geometry_.in_task_order(partition_of(c, b)))
+    throw_difference(c, i, "it takes the parts in another order than the order of the tasks");
   write(c, b, {value, c.role->buffers[b].window});
 }
 
@@ -294,10 +295,10 @@ void PlanWalk::fetch(Class& c, const Instruction& i) {
   const Fact fact = read_summed(c, b, i);
   const TypedTerm wanted = graph_.fetches[i.fetch()];
   if (fact.value.term != wanted.term && !has_nothing(c, b) && !is_updated(c, fact.value.term, wanted.term))
-    wrong_value(formatted("fetch '{}' on task {}", plan_.string(port.name), geometry_.tasks_of(c.number)[0]),
-                fact.value.term, wanted.term);
+    throw_wrong_value(formatted("fetch '{}' on task {}", plan_.string(port.name), geometry_.tasks_of(c.number)[0]),
+                      fact.value.term, wanted.term);
   if (fact.window != port.window || fact.value.type != wanted.type)
-    differs(c, i, "it gives " + terms_.type(fact.value.type).str() + " in other parts than the caller gets");
+    throw_difference(c, i, "it gives " + terms_.type(fact.value.type).str() + " in other parts than the caller gets");
 }
 
 /// Whether the term is the updated value of a variable that a server fetches: the server's variables already have the
@@ -310,9 +311,9 @@ bool PlanWalk::is_updated(const Class& c, TermId has, TermId wanted) const {
 
 void PlanWalk::send(Class& c, const Instruction& i) {
   const std::uint32_t b = c.role->inputs(i)[0];
-  if (!c.memory.is_known(b)) differs(c, i, "it sends " + named(c, b) + ", which nothing has made before");
+  if (!c.memory.is_known(b)) throw_difference(c, i, "it sends " + named(c, b) + ", which nothing has made before");
   sent_[i.channel()] = {true, c.memory.pieces(b), c.role->buffers[b].bytes == 0 ? c.memory.empty(b) : kNone};
-  ++trusted_.messages;
+  ++assumptions_.messages;
 }
 
 /// Sets the received value to the sent value. If the value is a part, the receiver must have the same part.
@@ -324,15 +325,15 @@ bool PlanWalk::receive(Class& c, const Instruction& i) {
   for (HeldPiece& piece : sent.pieces) {
     Fact fact = facts_[piece.fact];
     if (!fact.owed.empty()) {
-      if (!is_of_workers(c, fact)) differs(c, i, "it receives one task's part of a sum");
+      if (!is_of_workers(c, fact)) throw_difference(c, i, "it receives one task's part of a sum");
       fact.worker = channel.from;
       piece.fact = facts_.number(fact);
     }
     if (fact.window == kNone) continue;
-    const auto given = geometry_.box(laid(fact), channel.from);
+    const auto given = geometry_.box(partition_of(fact), channel.from);
     const bool same = sent.pieces.size() == 1 && piece.whole() && geometry_.is_part(fact.window) && given &&
-                      geometry_.box(laid(c, b), channel.to) == given && type(c, b) == fact.value.type;
-    if (!same) not_followed(c, i, "it receives a part of a value that is split over other tasks");
+                      geometry_.box(partition_of(c, b), channel.to) == given && type(c, b) == fact.value.type;
+    if (!same) throw_not_proved(c, i, "it receives a part of a value that is split over other tasks");
     fact.window = c.role->buffers[b].window;
     piece.fact = facts_.number(fact);
   }
@@ -351,16 +352,16 @@ bool PlanWalk::is_of_workers(const Class& c, const Fact& fact) const {
   const std::vector<Serving::Turns>& turns = c.role->serving.turns;
   if (turns.empty() || fact.worker >= 0 || fact.owed.size() != 1 || fact.owed[0].reduce != Reduce::sum) return false;
   const std::uint32_t grouping = fact.owed[0].grouping;
-  const std::int32_t group = geometry_.spot(grouping, turns[0].worker).group;
+  const std::int32_t group = geometry_.position(grouping, turns[0].worker).group;
   return group >= 0 && plan_.groupings[grouping][static_cast<std::size_t>(group)].size() == turns.size() &&
          std::ranges::all_of(
-             turns, [&](const Serving::Turns& one) { return geometry_.spot(grouping, one.worker).group == group; });
+             turns, [&](const Serving::Turns& one) { return geometry_.position(grouping, one.worker).group == group; });
 }
 
 /// Handles the start and the end of a server's take turns. Before a turn, the variables become symbols, because an
 /// unknown earlier step has set them. After it, each variable that the turn sets must have the graph's new value, with
 /// one worker's part in place of the sum over all.
-void PlanWalk::meet_turns(Class& c, std::uint32_t next) {
+void PlanWalk::handle_turn_bounds(Class& c, std::uint32_t next) {
   for (const Serving::Turns& turns : c.role->serving.turns) {
     if (next == turns.take.first + turns.take.count && c.worker == turns.worker) {
       std::set<std::uint32_t> set;
@@ -369,20 +370,21 @@ void PlanWalk::meet_turns(Class& c, std::uint32_t next) {
         const TermId now = read_variable(c, variable).value.term;
         if (now == known.before.term) continue;
         if (now != known.after.term)
-          wrong_value(formatted("variable '{}' after the turn of task {}", plan_.string(variable.name), turns.worker),
-                      now, known.after.term);
+          throw_wrong_value(
+              formatted("variable '{}' after the turn of task {}", plan_.string(variable.name), turns.worker), now,
+              known.after.term);
         set.insert(variable.name);
       }
-      if (c.turns_met > 0 && set != c.set_in_turns)
+      if (c.turns_ended > 0 && set != c.set_in_turns)
         throw Stop{true,
                    "the turns of task " + std::to_string(turns.worker) + " and of others set different variables"};
       c.set_in_turns = std::move(set);
-      ++c.turns_met;
+      ++c.turns_ended;
       c.worker = -1;
     }
     if (next != turns.take.first || c.worker == turns.worker) continue;
     c.worker = turns.worker;
-    trusted_.turns = true;
+    assumptions_.turns = true;
     for (const PlanVariable& variable : c.role->variables)
       write(
           c, variable.buffer,
@@ -430,7 +432,7 @@ void PlanWalk::check_variables(Class& c) {
         formatted("variable '{}' on task {} after the step", name, geometry_.tasks_of(c.number)[0]);
     const TypedTerm wanted = graph_.variables.find(name)->second.after;
     const Fact fact = read_variable(c, variable);
-    if (fact.value.term != wanted.term) wrong_value(where, fact.value.term, wanted.term);
+    if (fact.value.term != wanted.term) throw_wrong_value(where, fact.value.term, wanted.term);
     if (fact.window != c.role->buffers[variable.buffer].window)
       throw Stop{true, where + " is another part of its value"};
   }
@@ -473,17 +475,17 @@ std::string PlanWalk::named(const Class& c, std::uint32_t buffer) const {
   return name == kNone ? "buffer %" + std::to_string(buffer) : formatted("'{}' (%{})", plan_.string(name), buffer);
 }
 
-void PlanWalk::differs(const Class& c, const Instruction& i, const std::string& why) const {
+void PlanWalk::throw_difference(const Class& c, const Instruction& i, const std::string& why) const {
   throw Stop{true, described(c, i) + ": " + why};
 }
 
-void PlanWalk::not_followed(const Class& c, const Instruction& i, const std::string& why) const {
+void PlanWalk::throw_not_proved(const Class& c, const Instruction& i, const std::string& why) const {
   throw Stop{false, described(c, i) + ": " + why};
 }
 
 /// Throws Stop with the first instruction that contributes to the wrong value and makes a value which is not in the
 /// graph.
-void PlanWalk::wrong_value(const std::string& what, TermId has, TermId wanted) const {
+void PlanWalk::throw_wrong_value(const std::string& what, TermId has, TermId wanted) const {
   std::set<TermId> seen{has};
   std::vector<TermId> next{has};
   while (!next.empty()) {

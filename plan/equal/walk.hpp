@@ -20,7 +20,7 @@
 namespace ferry::equal {
 
 /// Counts of the assumptions of a proof.
-struct Trusted {
+struct Assumptions {
   std::set<std::string, std::less<>> kernels;
   std::uint64_t collectives = 0, messages = 0;
   bool turns = false;  ///< servers make updates with the values of one worker
@@ -32,7 +32,7 @@ class PlanWalk {
 
   /// Throws Stop unless each fetch, variable and effect equals the graph's.
   void run();
-  [[nodiscard]] const Trusted& trusted() const { return trusted_; }
+  [[nodiscard]] const Assumptions& assumptions() const { return assumptions_; }
 
  private:
   /// A region of a class on the stack of the walk.
@@ -54,7 +54,7 @@ class PlanWalk {
     std::vector<TypeId> types;             ///< for each buffer, the type of its whole value; kNone: not computed yet
     std::map<std::uint32_t, Pieces> kept;  ///< buffers from the setup, except variables
     std::int32_t worker = -1;              ///< for a server: the worker of the current turn
-    std::uint32_t turns_met = 0;
+    std::uint32_t turns_ended = 0;
     std::set<std::uint32_t> set_in_turns = {};  ///< names of variables
   };
 
@@ -66,7 +66,7 @@ class PlanWalk {
   };
 
   /// A collective that is under way.
-  struct Gathering {
+  struct OpenCollective {
     struct Member {
       std::uint32_t in = kNone, out = kNone;  ///< buffers
       Pieces pieces = {};                     ///< for sums
@@ -94,7 +94,7 @@ class PlanWalk {
   void send(Class& c, const Instruction& i);
   bool receive(Class& c, const Instruction& i);
   [[nodiscard]] bool is_of_workers(const Class& c, const Fact& fact) const;
-  void meet_turns(Class& c, std::uint32_t next);
+  void handle_turn_bounds(Class& c, std::uint32_t next);
   [[nodiscard]] Fact read_variable(Class& c, const PlanVariable& variable);
   [[nodiscard]] bool is_updated(const Class& c, TermId has, TermId wanted) const;
   void begin_step(Class& c);
@@ -110,7 +110,7 @@ class PlanWalk {
   // ---- reading.cpp: facts of buffers ----
   [[nodiscard]] Fact read(Class& c, std::uint32_t buffer, const Instruction& i);
   [[nodiscard]] Fact read_empty(Class& c, std::uint32_t buffer, const Instruction& i);
-  [[nodiscard]] Fact shown_as(Class& c, const Fact& fact, std::uint32_t buffer, const Instruction& i);
+  [[nodiscard]] Fact view_as(Class& c, const Fact& fact, std::uint32_t buffer, const Instruction& i);
   [[nodiscard]] std::optional<Fact> joined(Class& c, const Pieces& pieces, std::uint32_t buffer);
   /// The fact of a buffer that has the name of a concatenation in the graph. `fact` is the fact of its bytes. Nothing,
   /// unless these are the elements of the concatenation that each task of the class has.
@@ -127,8 +127,8 @@ class PlanWalk {
   }
   void write(Class& c, std::uint32_t buffer, const Fact& fact) { c.memory.set(buffer, facts_.number(fact)); }
   [[nodiscard]] TypeId type(Class& c, std::uint32_t buffer);
-  [[nodiscard]] Laid laid(const Fact& fact) const { return {terms_.sizes(fact.value.type), fact.window}; }
-  [[nodiscard]] Laid laid(Class& c, std::uint32_t buffer) {
+  [[nodiscard]] Partition partition_of(const Fact& fact) const { return {terms_.sizes(fact.value.type), fact.window}; }
+  [[nodiscard]] Partition partition_of(Class& c, std::uint32_t buffer) {
     return {terms_.sizes(type(c, buffer)), c.role->buffers[buffer].window};
   }
   /// Whether the parts of this dim follow one another in the buffer, in order.
@@ -139,35 +139,36 @@ class PlanWalk {
   void run_op(Class& c, const Instruction& i, const OpDef& def);
   void run_placed(Class& c, const Instruction& i, const OpDef& def);
   /// The sum of the values that all workers sent to their server.
-  [[nodiscard]] Fact added_up(Class& c, const Instruction& i, const std::vector<Fact>& given) const;
+  [[nodiscard]] Fact sum_of_workers(Class& c, const Instruction& i, const std::vector<Fact>& given) const;
   void run_parts(Class& c, const Instruction& i, const OpDef& def);
   void run_window(Class& c, const Instruction& i, const OpDef& def);
   void run_bound(Class& c, const Instruction& i, const OpDef& def);
   void run_unknown(Class& c, const Instruction& i);
   void check_packed(Class& c, const Instruction& i, const Fact& source, const Kernel& kernel);
   [[nodiscard]] const Kernel* kernel_of(const Class& c, const Instruction& i) const;
-  [[nodiscard]] std::vector<Owed> passed(Class& c, const Instruction& i, const OpDef& def,
-                                         const std::vector<std::optional<Fact>>& inputs) const;
-  void add_reduced(std::vector<Owed>& owed, const OpDef& def, const Attrs& attrs, const std::vector<TypedTerm>& values,
-                   const std::vector<std::optional<Fact>>& inputs, int output) const;
+  [[nodiscard]] std::vector<PendingReduction> pending_after(Class& c, const Instruction& i, const OpDef& def,
+                                                            const std::vector<std::optional<Fact>>& inputs) const;
+  void add_reduced(std::vector<PendingReduction>& owed, const OpDef& def, const Attrs& attrs,
+                   const std::vector<TypedTerm>& values, const std::vector<std::optional<Fact>>& inputs,
+                   int output) const;
   [[nodiscard]] const Attrs& attrs(const Instruction& i) const;
-  void note(Class& c, const Instruction& i, TermId term);
+  void record_suspect(Class& c, const Instruction& i, TermId term);
 
   // ---- collectives.cpp ----
   void join_collective(Class& c, const Instruction& i);
   bool end_collective(Class& c, const Instruction& i);
-  void complete(Gathering& all, std::uint32_t number);
-  void complete_sum(Gathering& all, const Collective& collective);
-  void complete_move(Gathering& all, const Collective& collective);
+  void complete(OpenCollective& all, std::uint32_t number);
+  void complete_sum(OpenCollective& all, const Collective& collective);
+  void complete_move(OpenCollective& all, const Collective& collective);
   [[nodiscard]] Fact combined(const Fact& fact, const Collective& collective, const Instruction& i);
   [[nodiscard]] const std::set<std::uint32_t>& classes_in(std::uint32_t grouping);
 
   // ---- texts ----
   [[nodiscard]] std::string described(const Class& c, const Instruction& i) const;
   [[nodiscard]] std::string named(const Class& c, std::uint32_t buffer) const;
-  [[noreturn]] void differs(const Class& c, const Instruction& i, const std::string& why) const;
-  [[noreturn]] void not_followed(const Class& c, const Instruction& i, const std::string& why) const;
-  [[noreturn]] void wrong_value(const std::string& what, TermId has, TermId wanted) const;
+  [[noreturn]] void throw_difference(const Class& c, const Instruction& i, const std::string& why) const;
+  [[noreturn]] void throw_not_proved(const Class& c, const Instruction& i, const std::string& why) const;
+  [[noreturn]] void throw_wrong_value(const std::string& what, TermId has, TermId wanted) const;
 
   const Plan& plan_;
   const GraphTerms& graph_;
@@ -178,7 +179,7 @@ class PlanWalk {
   Geometry geometry_;
   std::vector<Class> classes_;
   std::vector<Sent> sent_;                                       // for each channel
-  std::vector<Gathering> gatherings_;                            // for each collective
+  std::vector<OpenCollective> open_collectives_;                 // for each collective
   std::map<std::uint32_t, std::set<std::uint32_t>> classes_in_;  // for each grouping
   std::map<std::string, Effects> effects_;
   std::set<std::pair<std::uint32_t, TermId>> effects_of_class_;
@@ -191,7 +192,7 @@ class PlanWalk {
     std::string place, name;
   };
   std::vector<Suspect> suspects_;
-  Trusted trusted_;
+  Assumptions assumptions_;
 };
 
 }  // namespace ferry::equal

@@ -252,11 +252,11 @@ std::int64_t Schedule::received_elements(std::span<const std::int64_t> parts, in
   });
 }
 
-bool Schedule::gives(int member) const {
+bool Schedule::has_input(int member) const {
   return input_of(*this, member) != Holding::nothing;
 }
 
-bool Schedule::gets(int member) const {
+bool Schedule::has_output(int member) const {
   return output_of(*this, member) != Holding::nothing;
 }
 
@@ -298,7 +298,7 @@ std::int32_t Schedule::slots_of(int member) const {
   return comes_by_message(via) && slots > 0 && std::any_of(steps.begin(), steps.end(), uses) ? slots : 0;
 }
 
-bool Schedule::others_stage() const {
+bool Schedule::non_root_uses_slots() const {
   return comes_by_message(via) && slots > 0 && std::any_of(steps.begin(), steps.end(), [&](const ScheduleStep& step) {
            return uses_slots(step) && !(is_rooted(kind) && step.only == root);
          });

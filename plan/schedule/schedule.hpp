@@ -125,8 +125,8 @@ struct Schedule {
   [[nodiscard]] std::int64_t received_elements(std::span<const std::int64_t> parts, int member) const;
 
   /// Whether `member` has an input, or an output.
-  [[nodiscard]] bool gives(int member) const;
-  [[nodiscard]] bool gets(int member) const;
+  [[nodiscard]] bool has_input(int member) const;
+  [[nodiscard]] bool has_output(int member) const;
   /// The number of entries of `parts`.
   [[nodiscard]] std::int32_t part_count() const;
   /// The position of `part` in the input or output of `member`.
@@ -138,7 +138,7 @@ struct Schedule {
   /// The number of slots of `member`: all of them if it uses any, 0 if contributions do not come by message.
   [[nodiscard]] std::int32_t slots_of(int member) const;
   /// Whether some member uses slots; for kinds with a root, whether some member other than the root uses slots.
-  [[nodiscard]] bool others_stage() const;
+  [[nodiscard]] bool non_root_uses_slots() const;
   /// The number of elements of a slot: the elements of the largest part.
   [[nodiscard]] std::int64_t slot_elements(std::span<const std::int64_t> parts) const;
 

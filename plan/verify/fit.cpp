@@ -41,14 +41,14 @@ std::string largest_buffers(const Plan& plan, const PlanClass& c, std::optional<
 
 [[noreturn]] void refuse_memory(const Plan& plan, const std::string& who, std::uint64_t needed, std::uint64_t there,
                                 std::size_t task, std::optional<std::uint32_t> device = {}) {
-  throw Rejected{who + " would need " + bytes_text(needed) + " of memory and may have " + bytes_text(there) +
-                 "; the largest values on task " + std::to_string(task) + ":" +
-                 largest_buffers(plan, plan.class_for(static_cast<int>(task)), device) +
-                 "\n  try: more tasks to split over, a smaller batch" + ", or more memory (" +
-                 (device ? "--gpu-memory" : "--memory") + ")"};
+  throw PlanRejected{who + " would need " + bytes_text(needed) + " of memory and may have " + bytes_text(there) +
+                     "; the largest values on task " + std::to_string(task) + ":" +
+                     largest_buffers(plan, plan.class_for(static_cast<int>(task)), device) +
+                     "\n  try: more tasks to split over, a smaller batch" + ", or more memory (" +
+                     (device ? "--gpu-memory" : "--memory") + ")"};
 }
 
-/// Throws Rejected if the plan of the task needs more memory on a GPU than the task may use. Returns the maximum over
+/// Throws PlanRejected if the plan of the task needs more memory on a GPU than the task may use. Returns the maximum over
 /// its GPUs of the memory that is needed.
 std::uint64_t check_gpus(const Plan& plan, std::size_t task) {
   const std::uint64_t there = plan.topology.tasks[task].gpu_memory_bytes;

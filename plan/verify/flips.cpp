@@ -79,8 +79,8 @@ class Player {
 
   void play() {
     for (at_ = 0; at_ < s_.steps.size(); ++at_) execute(s_.steps[at_]);
-    arrive();
-    leave();
+    finish_receives();
+    finish_sends();
     for (const auto& [bits, wire] : wires_)
       if (wire.sent.size() != wire.received) fail("receives another number of messages than are sent to it");
     Block all{0, 0};
@@ -103,9 +103,9 @@ class Player {
       case Kind::receive_slot:
         return receive(bits, slot(step.slot));
       case Kind::wait:
-        return arrive();
+        return finish_receives();
       case Kind::wait_sends:
-        return leave();
+        return finish_sends();
       case Kind::join:
         return join(slot(step.slot), slot(step.source), bits);
       case Kind::copy: {
@@ -135,7 +135,7 @@ class Player {
   void send(int bits, Block block, BlockPlace* from) {
     if (bits == 0) fail("sends to itself");
     Wire& wire = wires_[bits];
-    leaving_.push_back({bits, static_cast<std::uint32_t>(wire.sent.size()), from});
+    sends_.push_back({bits, static_cast<std::uint32_t>(wire.sent.size()), from});
     wire.sent.push_back(block.seen_from(bits));
     if (from != nullptr) ++from->sending;
   }
@@ -145,25 +145,25 @@ class Player {
     must_be_free(to);
     to.arriving = true;
     to.block = {};
-    coming_.push_back({bits, wires_[bits].received++, &to});
+    receives_.push_back({bits, wires_[bits].received++, &to});
   }
 
-  void arrive() {
-    for (const Message& message : coming_) {
+  void finish_receives() {
+    for (const Message& message : receives_) {
       const Wire& wire = wires_[message.bits];
       if (wire.sent.size() <= message.number) fail_waiting(message, "send");
       message.spot->arriving = false;
       message.spot->block = wire.sent[message.number];
     }
-    coming_.clear();
+    receives_.clear();
   }
 
-  void leave() {
-    for (const Message& message : leaving_) {
+  void finish_sends() {
+    for (const Message& message : sends_) {
       if (wires_[message.bits].received <= message.number) fail_waiting(message, "receive");
       if (message.spot != nullptr) --message.spot->sending;
     }
-    leaving_.clear();
+    sends_.clear();
   }
 
   void join(BlockPlace& own, BlockPlace& other, int bits) {
@@ -191,7 +191,7 @@ class Player {
   std::vector<BlockPlace> slots_;
   BlockPlace output_;
   std::map<int, Wire> wires_;  // by the bits in which the peer's number differs
-  std::vector<Message> coming_, leaving_;
+  std::vector<Message> receives_, sends_;
 };
 
 }  // namespace

@@ -14,19 +14,19 @@ class Halos {
 
   void check() {
     for (class_ = 0; class_ < plan_.classes.size(); ++class_) {
-      for (const Buffer& buffer : here().buffers) check_view(buffer);
-      for (const PlanVariable& variable : here().variables)
-        if (halo(here().buffers[variable.buffer]) != nullptr)
+      for (const Buffer& buffer : plan_class().buffers) check_view(buffer);
+      for (const PlanVariable& variable : plan_class().variables)
+        if (halo(plan_class().buffers[variable.buffer]) != nullptr)
           reject(
               formatted("variable '{}' on {} has rows that go to others", plan_.string(variable.name), as_is(task())));
-      for (const Instruction& i : here().instructions) check(i);
+      for (const Instruction& i : plan_class().instructions) check(i);
     }
   }
 
  private:
-  [[nodiscard]] const PlanClass& here() const { return plan_.classes[class_]; }
+  [[nodiscard]] const PlanClass& plan_class() const { return plan_.classes[class_]; }
   [[nodiscard]] const Buffer& operand(Range range, std::uint32_t k) const {
-    return here().buffers[here().operands[range[k]]];
+    return plan_class().buffers[plan_class().operands[range[k]]];
   }
   [[nodiscard]] const Window* halo(const Buffer& buffer) const {
     const Window* window = buffer.window == kNone ? nullptr : &plan_.windows[buffer.window];
@@ -36,7 +36,7 @@ class Halos {
 
   void check_view(const Buffer& buffer) const {
     if (buffer.view_of == kNone) return;
-    if (halo(buffer) != nullptr || halo(here().buffers[buffer.view_of]) != nullptr)
+    if (halo(buffer) != nullptr || halo(plan_class().buffers[buffer.view_of]) != nullptr)
       reject(formatted("'{}' on {} is a view, and its rows go to others", plan_.string(buffer.name), as_is(task())));
   }
 
@@ -74,11 +74,11 @@ class Halos {
   /// the rows that it gets are the rows that it reads.
   void check_blocks(const Instruction& i, const Window& halo, const Buffer& buffer, std::int32_t task) {
     const Collective& collective = plan_.collectives[i.collective()];
-    const Place place = tables_.places[collective.grouping][static_cast<std::size_t>(task)];
+    const GroupPosition place = tables_.places[collective.grouping][static_cast<std::size_t>(task)];
     const auto n = static_cast<std::int64_t>(plan_.schedules[collective.schedule].members);
     for (const SplitDim& split : halo.splits)
       if (split.dim == halo.halo_dim) {
-        const Place along = tables_.places[split.grouping][static_cast<std::size_t>(task)];
+        const GroupPosition along = tables_.places[split.grouping][static_cast<std::size_t>(task)];
         if (along.member != place.member || static_cast<std::int64_t>(tables_.members[split.grouping]) != n)
           refuse(i, "the members do not have, in their order, the parts whose rows they exchange");
       }
@@ -88,8 +88,8 @@ class Halos {
     for (std::int64_t other = 0; other < n; ++other) {
       const std::int64_t given = collective.parts[static_cast<std::size_t>(place.member * n + other)];
       const std::int64_t got = collective.parts[static_cast<std::size_t>(other * n + place.member)];
-      if (given != row * rows_given(halo, n, place.member, other) ||
-          got != row * rows_given(halo, n, other, place.member))
+      if (given != row * rows_sent(halo, n, place.member, other) ||
+          got != row * rows_sent(halo, n, other, place.member))
         refuse(i, "member " + std::to_string(place.member) + " gives member " + std::to_string(other) + " " +
                       std::to_string(given) + " elements and gets " + std::to_string(got) +
                       ", which are not the rows that they read");

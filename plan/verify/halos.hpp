@@ -19,11 +19,11 @@ struct Rows {
   }
 };
 
-/// The rows that member `place` of `places` has, of a dim of `whole` rows. The first members may have one more row.
-[[nodiscard]] inline Rows rows_had(std::int64_t whole, std::int64_t places, std::int64_t place) {
-  const std::int64_t longer = std::min(place, whole % places);
-  const std::int64_t begin = place * (whole / places) + longer;
-  return {begin, begin + whole / places + (place < whole % places ? 1 : 0)};
+/// The rows that member `member` of `members` has, of a dim of `whole` rows. The first members may have one more row.
+[[nodiscard]] inline Rows rows_of_part(std::int64_t whole, std::int64_t members, std::int64_t member) {
+  const std::int64_t longer = std::min(member, whole % members);
+  const std::int64_t begin = member * (whole / members) + longer;
+  return {begin, begin + whole / members + (member < whole % members ? 1 : 0)};
 }
 
 /// The numbers p with p * step in [from, to).
@@ -33,8 +33,8 @@ struct Rows {
 }
 
 /// The rows that a member reads to make its part of a value: all from the first to the last one, cut to [0, whole).
-[[nodiscard]] inline Rows rows_read(const Reads& reads, std::int64_t whole, std::int64_t places, std::int64_t place) {
-  Rows part = rows_had(reads.size, places, place);
+[[nodiscard]] inline Rows rows_read(const Reads& reads, std::int64_t whole, std::int64_t members, std::int64_t member) {
+  Rows part = rows_of_part(reads.size, members, member);
   if (part.count() == 0) return {};
   const Covering& windows = reads.windows;
   if (windows.extent > 0)
@@ -53,10 +53,10 @@ struct Rows {
 }
 
 /// The rows of a halo's dim that the member reads. Other members own some of them.
-[[nodiscard]] inline Rows rows_read(const Window& halo, std::int64_t places, std::int64_t place) {
+[[nodiscard]] inline Rows rows_read(const Window& halo, std::int64_t members, std::int64_t member) {
   Rows all;
   for (const Reads& reads : halo.reads) {
-    const Rows one = rows_read(reads, halo.sizes[halo.halo_dim], places, place);
+    const Rows one = rows_read(reads, halo.sizes[halo.halo_dim], members, member);
     if (one.count() == 0) continue;
     all = all.count() == 0 ? one : Rows{std::min(all.begin, one.begin), std::max(all.end, one.end)};
   }
@@ -64,18 +64,18 @@ struct Rows {
 }
 
 /// The number of rows that `owner` sends to `reader`.
-[[nodiscard]] inline std::int64_t rows_given(const Window& halo, std::int64_t places, std::int64_t owner,
-                                             std::int64_t reader) {
+[[nodiscard]] inline std::int64_t rows_sent(const Window& halo, std::int64_t members, std::int64_t owner,
+                                            std::int64_t reader) {
   if (owner == reader) return 0;
-  return rows_had(halo.sizes[halo.halo_dim], places, owner).in(rows_read(halo, places, reader)).count();
+  return rows_of_part(halo.sizes[halo.halo_dim], members, owner).in(rows_read(halo, members, reader)).count();
 }
 
 /// The number of rows in a member's buffer: the rows that it sends (Has::given), or the rows that it receives.
-[[nodiscard]] inline std::int64_t rows_of(const Window& halo, std::int64_t places, std::int64_t place) {
+[[nodiscard]] inline std::int64_t halo_buffer_rows(const Window& halo, std::int64_t members, std::int64_t member) {
   std::int64_t rows = 0;
-  for (std::int64_t other = 0; other < places; ++other)
-    rows += halo.has == Window::Has::given ? rows_given(halo, places, place, other)
-                                           : rows_given(halo, places, other, place);
+  for (std::int64_t other = 0; other < members; ++other)
+    rows += halo.has == Window::Has::given ? rows_sent(halo, members, member, other)
+                                           : rows_sent(halo, members, other, member);
   return rows;
 }
 

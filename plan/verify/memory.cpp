@@ -67,7 +67,7 @@ Effects either(const Effects& one, const Effects& other) {
   return both;
 }
 
-Effects perhaps(Effects effects) {
+Effects with_maybe(Effects effects) {
   for (Ranges<Effect>& arena : effects) {
     const Ranges<Effect> sure = arena;
     sure.each([&](std::uint64_t begin, std::uint64_t end, const Effect& e) {
@@ -77,7 +77,7 @@ Effects perhaps(Effects effects) {
   return effects;
 }
 
-void affect(Contents& memory, const Effects& effects) {
+void apply_effects(Contents& memory, const Effects& effects) {
   for (std::size_t a = 0; a < memory.size(); ++a)
     effects[a].each([&](std::uint64_t begin, std::uint64_t end, const Effect& effect) {
       memory[a].change(begin, end, [&](const std::uint32_t* owner) -> std::optional<std::uint32_t> {
@@ -89,9 +89,9 @@ void affect(Contents& memory, const Effects& effects) {
 }
 
 /// Saves the state of the bytes that `effects` touches, to restore it later.
-class Saved {
+class SavedContents {
  public:
-  Saved(const Contents& memory, const Effects& effects) : pieces_(memory.size()) {
+  SavedContents(const Contents& memory, const Effects& effects) : pieces_(memory.size()) {
     for (std::size_t a = 0; a < memory.size(); ++a)
       effects[a].each([&](std::uint64_t begin, std::uint64_t end, const Effect&) {
         memory[a].visit(begin, end, [&](std::uint64_t from, std::uint64_t to, const std::uint32_t* owner) {
@@ -117,24 +117,24 @@ class Saved {
 };
 
 /// One buffer of a message in flight, or of a stencil that has begun.
-struct InUse {
+struct BufferUse {
   enum class By : std::uint8_t { channel, collective, stencil };
   By by = By::channel;
   std::uint32_t number = 0;  ///< of the channel, collective, or the stencil's region
   std::uint32_t buffer = 0;
-  bool operator<(const InUse& other) const {
+  bool operator<(const BufferUse& other) const {
     return std::tie(by, number, buffer) < std::tie(other.by, other.number, other.buffer);
   }
 };
 
 /// Counts, for each byte, the messages in flight and the begun stencils that use it.
-class BytesInUse {
+class UseCounts {
  public:
-  explicit BytesInUse(std::size_t arenas) : counts_(arenas) {}
-  void start(const InUse& use, const Span& span) {
+  explicit UseCounts(std::size_t arenas) : counts_(arenas) {}
+  void start(const BufferUse& use, const Span& span) {
     if (uses_.insert(use).second) add(span, 1);
   }
-  void end(const InUse& use, const Span& span) {
+  void end(const BufferUse& use, const Span& span) {
     if (uses_.erase(use) > 0) add(span, -1);
   }
   /// Whether any message or stencil uses a byte of the span.
@@ -144,7 +144,7 @@ class BytesInUse {
                               [&](std::uint64_t, std::uint64_t, const int* n) { found = found || n != nullptr; });
     return found;
   }
-  [[nodiscard]] const std::set<InUse>& all() const { return uses_; }
+  [[nodiscard]] const std::set<BufferUse>& all() const { return uses_; }
 
  private:
   void add(const Span& span, int by) {
@@ -156,7 +156,7 @@ class BytesInUse {
   }
 
   std::vector<Ranges<int>> counts_;
-  std::set<InUse> uses_;
+  std::set<BufferUse> uses_;
 };
 
 class ClassMemory {
@@ -178,7 +178,8 @@ class ClassMemory {
     Contents memory(arenas_);
     for (const PlanVariable& variable : class_.variables) write(memory, variable.buffer);
     walk(memory, 0);
-    affect(memory, perhaps(effects_[1]));  // so that the second walk holds for the first step and for any later one
+    apply_effects(memory,
+                  with_maybe(effects_[1]));  // so that the second walk holds for the first step and for any later one
     walk(memory, 1);
     for (const PlanVariable& variable : class_.variables)
       if (!holds(memory, variable.buffer)) reject(name(variable.buffer) + ", a variable, is overwritten in a step");
@@ -316,11 +317,11 @@ class ClassMemory {
   [[nodiscard]] Effects effects_of(const Instruction& i) const {
     if (i.what == Opcode::branch) return either(effects_[i.region()], effects_[i.other_region()]);
     Effects all = effects_[i.region()];
-    append(all, perhaps(round_of(i)));
+    append(all, with_maybe(iteration_effects(i)));
     return all;
   }
   /// The effects of one iteration of a loop: the body, then the condition. More iterations have no other effects.
-  [[nodiscard]] Effects round_of(const Instruction& i) const {
+  [[nodiscard]] Effects iteration_effects(const Instruction& i) const {
     Effects round = effects_[i.other_region()];
     append(round, effects_[i.region()]);
     return round;
@@ -365,10 +366,10 @@ class ClassMemory {
     if (i.what == Opcode::stencil_begin) return begin_stencil(memory, i);
     if (i.what == Opcode::stencil) end_stencil(i);
     if (i.what == Opcode::tiles || i.what == Opcode::stencil) return tiles(memory, i);
-    if (!is_wait(i) || !is_taken(i)) read(memory, i.inputs, i);
+    if (!is_wait(i) || !overwrites_input(i)) read(memory, i.inputs, i);
     check_sharing(i);
     if (is_wait(i)) return end_message(memory, i);
-    check_under_way(i);
+    check_in_flight(i);
     each_written(i, [&](std::uint32_t id) { write(memory, id); });
     if (i.what != Opcode::send && i.what != Opcode::receive && i.what != Opcode::collective) return;
     each_in_use(i, [&](std::uint32_t id, bool written) {
@@ -376,9 +377,9 @@ class ClassMemory {
     });
   }
 
-  static InUse::By by(const Instruction& i) {
+  static BufferUse::By by(const Instruction& i) {
     const bool collective = i.what == Opcode::collective || i.what == Opcode::collective_wait;
-    return collective ? InUse::By::collective : InUse::By::channel;
+    return collective ? BufferUse::By::collective : BufferUse::By::channel;
   }
   static bool is_wait(const Instruction& i) {
     return i.what == Opcode::send_wait || i.what == Opcode::receive_wait || i.what == Opcode::collective_wait;
@@ -389,21 +390,21 @@ class ClassMemory {
     each_in_use(i, [&](std::uint32_t id, bool written) {
       (written ? receiving_ : sending_).end({by(i), i.target, id}, span(id));
     });
-    check_under_way(i);
+    check_in_flight(i);
     read(memory, i.outputs, i);
   }
 
   /// From here to the stencil, nothing may write its inputs and nothing may touch its outputs.
   void begin_stencil(const Contents& memory, const Instruction& i) {
     read(memory, i.inputs, i);
-    check_under_way(i);
+    check_in_flight(i);
     each_in_use(i, [&](std::uint32_t id, bool written) {
-      (written ? receiving_ : sending_).start({InUse::By::stencil, i.region(), id}, span(id));
+      (written ? receiving_ : sending_).start({BufferUse::By::stencil, i.region(), id}, span(id));
     });
   }
   void end_stencil(const Instruction& i) {
     each_in_use(i, [&](std::uint32_t id, bool written) {
-      (written ? receiving_ : sending_).end({InUse::By::stencil, i.region(), id}, span(id));
+      (written ? receiving_ : sending_).end({BufferUse::By::stencil, i.region(), id}, span(id));
     });
   }
 
@@ -412,22 +413,22 @@ class ClassMemory {
   void tiles(Contents& memory, const Instruction& i) {
     memory.back() = {};
     read(memory, i.inputs, i);
-    check_under_way(i);
+    check_in_flight(i);
     walk(memory, i.region());
     read(memory, i.outputs, i);
   }
 
   /// Whether output o may be written over input k, as the kernel or the collective's schedule allows.
-  [[nodiscard]] bool may_lie_over(const Instruction& i, std::uint32_t o, std::uint32_t k) const {
-    if (o != 0 || !may_take(i, k)) return false;
+  [[nodiscard]] bool may_overlap_input(const Instruction& i, std::uint32_t o, std::uint32_t k) const {
+    if (o != 0 || !may_overwrite(i, k)) return false;
     if (i.what == Opcode::collective || i.what == Opcode::collective_wait)
       return plan_.schedules[plan_.collectives[i.collective()].schedule].in_place;
     return i.what == Opcode::kernel;
   }
   /// Whether the collective that `wait` waits for writes its output over its input. The input can then not be read any
   /// more.
-  [[nodiscard]] bool is_taken(const Instruction& wait) const {
-    return wait.inputs.count == 1 && wait.outputs.count == 1 && may_lie_over(wait, 0, 0) &&
+  [[nodiscard]] bool overwrites_input(const Instruction& wait) const {
+    return wait.inputs.count == 1 && wait.outputs.count == 1 && may_overlap_input(wait, 0, 0) &&
            overlap(class_.inputs(wait)[0], class_.outputs(wait)[0]);
   }
 
@@ -437,7 +438,7 @@ class ClassMemory {
     each(i.outputs, [&](std::uint32_t out, std::uint32_t o) {
       each(i.inputs, [&](std::uint32_t in, std::uint32_t k) {
         if (!overlap(out, in)) return;
-        if (!(may_lie_over(i, o, k) || i.what == Opcode::copy) || !same_place(out, in))
+        if (!(may_overlap_input(i, o, k) || i.what == Opcode::copy) || !same_place(out, in))
           reject(describe(plan_, i) + " writes " + name(out) + " over its input " + name(in));
       });
       each(i.outputs, [&](std::uint32_t other, std::uint32_t k) {
@@ -453,7 +454,7 @@ class ClassMemory {
   }
 
   /// Checks that nothing touches a buffer while a message is received into it, or writes a buffer while it is sent.
-  void check_under_way(const Instruction& i) const {
+  void check_in_flight(const Instruction& i) const {
     check_arrived(i);
     each_written(i, [&](std::uint32_t id) {
       if (!has_bytes(id)) return;
@@ -468,17 +469,17 @@ class ClassMemory {
     });
   }
 
-  [[noreturn]] void reject_use(const Instruction& i, std::uint32_t id, const BytesInUse& messages,
-                               std::string_view verb, std::string_view how) const {
+  [[noreturn]] void reject_use(const Instruction& i, std::uint32_t id, const UseCounts& messages, std::string_view verb,
+                               std::string_view how) const {
     std::string text = describe(plan_, i) + " " + std::string(verb) + " " + name(id) + " while ";
-    for (const InUse& use : messages.all())
+    for (const BufferUse& use : messages.all())
       if (overlap(id, use.buffer)) reject(text + described(use) + " is " + std::string(how));
     reject(text + "a message is " + std::string(how));
   }
 
-  [[nodiscard]] std::string described(const InUse& use) const {
-    if (use.by == InUse::By::stencil) return "stencil " + std::to_string(use.number);
-    if (use.by == InUse::By::collective) return verifier::described(plan_, use.number);
+  [[nodiscard]] std::string described(const BufferUse& use) const {
+    if (use.by == BufferUse::By::stencil) return "stencil " + std::to_string(use.number);
+    if (use.by == BufferUse::By::collective) return verifier::described(plan_, use.number);
     const Channel& channel = plan_.channels[use.number];
     return verifier::described(plan_, "channel", use.number, channel.name, channel.line);
   }
@@ -495,18 +496,18 @@ class ClassMemory {
   }
 
   void loop(Contents& memory, const Instruction& i) {
-    affect(memory, perhaps(entering(i)));
+    apply_effects(memory, with_maybe(reentry_effects(i)));
     walk(memory, i.region());
     read(memory, i.inputs, i);
     check_arrived(i);
     check_changes(i);
-    const Saved left(memory, round_of(i));
+    const SavedContents left(memory, iteration_effects(i));
     walk(memory, i.other_region());
     left.restore(memory);
     read(memory, i.outputs, i);
   }
   /// The effects of one iteration on the condition of the next one: the condition, then the body.
-  [[nodiscard]] Effects entering(const Instruction& i) const {
+  [[nodiscard]] Effects reentry_effects(const Instruction& i) const {
     Effects all = effects_[i.region()];
     append(all, effects_[i.other_region()]);
     return all;
@@ -516,12 +517,12 @@ class ClassMemory {
     read(memory, i.inputs, i);
     check_arrived(i);
     const Effects both = either(effects_[i.region()], effects_[i.other_region()]);
-    const Saved before(memory, both);
+    const SavedContents before(memory, both);
     walk(memory, i.region());
     before.restore(memory);
     walk(memory, i.other_region());
     before.restore(memory);
-    affect(memory, both);
+    apply_effects(memory, both);
     read(memory, i.outputs, i);
   }
 
@@ -530,7 +531,7 @@ class ClassMemory {
   std::size_t arenas_;
   std::vector<std::uint64_t> slot_bytes_;  // of each buffer
   std::vector<Effects> effects_;           // of each region
-  BytesInUse sending_, receiving_;
+  UseCounts sending_, receiving_;
 };
 
 }  // namespace

@@ -47,11 +47,11 @@ class Sizes {
     const bool equal_staging = all_staged_ || std::find(staged_.begin(), staged_.end(), true) == staged_.end();
     const bool has_root = s_.kind == CollectiveKind::broadcast || s_.kind == CollectiveKind::scatter ||
                           s_.kind == CollectiveKind::gather || s_.kind == CollectiveKind::reduce;
-    alike_ = equal_parts && equal_staging && !has_root && s_.kind != CollectiveKind::all_to_all;
+    all_equal_ = equal_parts && equal_staging && !has_root && s_.kind != CollectiveKind::all_to_all;
   }
 
   /// Whether all members need the same sizes.
-  [[nodiscard]] bool alike() const { return alike_; }
+  [[nodiscard]] bool all_equal() const { return all_equal_; }
 
   [[nodiscard]] Needs of(std::int32_t member) const {
     const auto m = static_cast<std::size_t>(member);
@@ -127,7 +127,7 @@ class Sizes {
   const Schedule& s_;
   std::int64_t total_ = 0, largest_ = 0;
   std::vector<std::int64_t> rows_, columns_;
-  bool all_staged_ = false, alike_ = false;
+  bool all_staged_ = false, all_equal_ = false;
   std::vector<bool> staged_;
 };
 
@@ -137,14 +137,15 @@ class Messages {
       : plan_(plan),
         tables_(tables),
         ends_(plan.channels.size()),
-        met_(plan.collectives.size()),
-        waited_(plan.collectives.size()) {}
+        starts_(plan.collectives.size()),
+        waits_(plan.collectives.size()) {}
 
   void check() {
     for (class_ = 0; class_ < plan_.classes.size(); ++class_)
       for (std::uint32_t region = 0; region < plan_class().regions.size(); ++region) walk(region);
     for (std::uint32_t channel = 0; channel < plan_.channels.size(); ++channel) check_channel(channel);
-    for (std::uint32_t collective = 0; collective < plan_.collectives.size(); ++collective) check_meeting(collective);
+    for (std::uint32_t collective = 0; collective < plan_.collectives.size(); ++collective)
+      check_collective(collective);
   }
 
  private:
@@ -169,10 +170,10 @@ class Messages {
           ends(i, false).receive_waits.push_back(spot(i, k, site));
           break;
         case Opcode::collective:
-          met_[i.collective()].push_back({class_, site, k, &i});
+          starts_[i.collective()].push_back({class_, site, k, &i});
           break;
         case Opcode::collective_wait:
-          waited_[i.collective()].push_back({class_, site, k, &i});
+          waits_[i.collective()].push_back({class_, site, k, &i});
           break;
         default:
           break;
@@ -190,7 +191,7 @@ class Messages {
   Ends& ends(const Instruction& i, bool sender) {
     const Channel& channel = plan_.channels[i.channel()];
     const std::int32_t task = sender ? channel.from : channel.to;
-    if (!tables_.alone(class_, task))
+    if (!tables_.is_only_task(class_, task))
       reject(describe(plan_, i) + " is on a task that is not the channel's " +
              std::string(sender ? "sender" : "receiver") + " " + std::to_string(task));
     return ends_[i.channel()];
@@ -316,17 +317,17 @@ class Messages {
 
   /// Checks that all tasks of the groups start the collective once, in the same site, with the buffers that the
   /// schedule needs.
-  void check_meeting(std::uint32_t number) const {
+  void check_collective(std::uint32_t number) const {
     const Collective& collective = plan_.collectives[number];
     const std::string what = described(plan_, number);
-    const std::vector<Place>& places = tables_.places[collective.grouping];
+    const std::vector<GroupPosition>& places = tables_.places[collective.grouping];
     const Sizes sizes(collective, plan_.schedules[collective.schedule]);
     std::vector<std::uint32_t> came;
-    for (const Arrival& arrival : met_[number]) {
+    for (const Arrival& arrival : starts_[number]) {
       if (!came.empty() && came.back() == arrival.plan_class)
         reject(what + ": task " + std::to_string(tables_.tasks_of[arrival.plan_class][0]) + " takes part twice");
       came.push_back(arrival.plan_class);
-      if (arrival.site != met_[number][0].site) reject_places(what, arrival, met_[number][0]);
+      if (arrival.site != starts_[number][0].site) reject_places(what, arrival, starts_[number][0]);
       check_members(arrival, collective, sizes, places);
     }
     for (std::uint32_t c : tables_.classes_of[collective.grouping])
@@ -344,8 +345,8 @@ class Messages {
   /// Checks that each class that starts the collective waits for it once, later in the same region, with the same
   /// buffers.
   void check_waits(const std::string& what, std::uint32_t number) const {
-    const std::vector<Arrival>& starts = met_[number];
-    const std::vector<Arrival>& waits = waited_[number];  // both in the order of the classes
+    const std::vector<Arrival>& starts = starts_[number];
+    const std::vector<Arrival>& waits = waits_[number];  // both in the order of the classes
     for (std::size_t k = 0; k < std::max(starts.size(), waits.size()); ++k) {
       const bool waits_alone = k == starts.size();
       if (waits_alone || k == waits.size() || starts[k].plan_class != waits[k].plan_class)
@@ -367,15 +368,15 @@ class Messages {
   }
 
   void check_members(const Arrival& arrival, const Collective& collective, const Sizes& sizes,
-                     const std::vector<Place>& places) const {
+                     const std::vector<GroupPosition>& places) const {
     const Instruction& i = *arrival.instruction;
     const std::vector<std::int32_t>& tasks = tables_.tasks_of[arrival.plan_class];
     const bool all_here = tables_.covers[collective.grouping][arrival.plan_class];
-    if (all_here && sizes.alike())
+    if (all_here && sizes.all_equal())
       return check_needs(arrival, collective, sizes.of(places[static_cast<std::size_t>(tasks[0])].member));
     std::optional<Needs> last;
     for (std::int32_t task : tasks) {
-      const Place place = places[static_cast<std::size_t>(task)];
+      const GroupPosition place = places[static_cast<std::size_t>(task)];
       if (place.group < 0) reject(describe(plan_, i) + ": task " + std::to_string(task) + " is in none of its groups");
       const Needs needs = sizes.of(place.member);
       if (last == needs) continue;
@@ -414,7 +415,7 @@ class Messages {
   }
 
   [[noreturn]] void reject_absence(const std::string& what, std::uint32_t plan_class,
-                                   const std::vector<Place>& places) const {
+                                   const std::vector<GroupPosition>& places) const {
     for (std::int32_t task : tables_.tasks_of[plan_class])
       if (places[static_cast<std::size_t>(task)].group >= 0)
         reject(what + ": task " + std::to_string(task) + " never comes to it");
@@ -425,8 +426,8 @@ class Messages {
   const Tables& tables_;
   std::uint32_t class_ = 0;
   std::vector<Ends> ends_;
-  std::vector<std::vector<Arrival>> met_, waited_;  // of each collective
-  mutable std::map<std::uint32_t, Makers> makers_;  // of classes with puts
+  std::vector<std::vector<Arrival>> starts_, waits_;  // of each collective
+  mutable std::map<std::uint32_t, Makers> makers_;    // of classes with puts
 };
 
 }  // namespace

@@ -21,14 +21,14 @@ namespace ferry::verifier {
 namespace {
 
 /// A reduction that a value still needs: a collective must combine it over the groups of this grouping.
-struct Owed {
+struct MissingReduction {
   std::uint32_t grouping = 0;
   Reduce reduce = Reduce::none;
-  bool operator==(const Owed&) const = default;
+  bool operator==(const MissingReduction&) const = default;
 };
-using AllOwed = std::vector<Owed>;
+using MissingReductions = std::vector<MissingReduction>;
 
-void add(AllOwed& all, const Owed& one) {
+void add(MissingReductions& all, const MissingReduction& one) {
   if (std::ranges::find(all, one) == all.end()) all.push_back(one);
 }
 
@@ -45,7 +45,7 @@ class PartialSums : ClassView {
   std::size_t check() {
     for (const std::uint32_t region : {0U, 1U}) walk(region);
     for (const PlanVariable& variable : class_.variables)
-      if (const AllOwed owed = of(variable.buffer); !owed.empty())
+      if (const MissingReductions owed = owed_by(variable.buffer); !owed.empty())
         reject(formatted("variable '{}' on task {} would keep {}", plan_.string(variable.name), task_,
                          as_is(text(owed[0]))));
     return begun_;
@@ -61,9 +61,10 @@ class PartialSums : ClassView {
       case Opcode::kernel:
         return run(i);
       case Opcode::collective:
-        return move(i, [&](const AllOwed& owed) { return combined(owed, plan_.collectives[i.collective()]); });
+        return move(i,
+                    [&](const MissingReductions& owed) { return combined(owed, plan_.collectives[i.collective()]); });
       case Opcode::copy:
-        return move(i, [](const AllOwed& owed) { return owed; });
+        return move(i, [](const MissingReductions& owed) { return owed; });
       case Opcode::feed:
       case Opcode::receive:
         return write_all(i, {});
@@ -101,23 +102,24 @@ class PartialSums : ClassView {
     return {whole, begin, begin + class_.buffers[b].bytes};
   }
 
-  [[nodiscard]] AllOwed of(std::uint32_t b) const {
-    AllOwed all;
+  [[nodiscard]] MissingReductions owed_by(std::uint32_t b) const {
+    MissingReductions all;
     const Bytes bytes = bytes_of(b);
-    owed_[bytes.storage].visit(bytes.begin, bytes.end, [&](std::uint64_t, std::uint64_t, const AllOwed* owed) {
-      for (std::size_t k = 0; owed != nullptr && k < owed->size(); ++k) add(all, (*owed)[k]);
-    });
+    owed_[bytes.storage].visit(bytes.begin, bytes.end,
+                               [&](std::uint64_t, std::uint64_t, const MissingReductions* owed) {
+                                 for (std::size_t k = 0; owed != nullptr && k < owed->size(); ++k) add(all, (*owed)[k]);
+                               });
     return all;
   }
 
-  void write(std::uint32_t b, const AllOwed& owed) { write(bytes_of(b), owed); }
-  void write(const Bytes& bytes, const AllOwed& owed) {
+  void write(std::uint32_t b, const MissingReductions& owed) { write(bytes_of(b), owed); }
+  void write(const Bytes& bytes, const MissingReductions& owed) {
     if (owed.empty())
       owed_[bytes.storage].erase(bytes.begin, bytes.end);
     else
       owed_[bytes.storage].assign(bytes.begin, bytes.end, owed);
   }
-  void write_all(const Instruction& i, const AllOwed& owed) {
+  void write_all(const Instruction& i, const MissingReductions& owed) {
     each(i.outputs, [&](std::uint32_t b) { write(b, owed); });
   }
 
@@ -128,13 +130,14 @@ class PartialSums : ClassView {
     if (i.outputs.count == 0) return;
     if (i.inputs.count == 0) return write_all(i, {});
     const std::uint32_t in = operand(i.inputs, 0), out = operand(i.outputs, 0);
-    if (class_.buffers[in].bytes != class_.buffers[out].bytes) return write_all(i, change(of(in)));
+    if (class_.buffers[in].bytes != class_.buffers[out].bytes) return write_all(i, change(owed_by(in)));
     const Bytes from = bytes_of(in), to = bytes_of(out);
-    std::vector<std::pair<Bytes, AllOwed>> pieces;
-    owed_[from.storage].visit(from.begin, from.end, [&](std::uint64_t begin, std::uint64_t end, const AllOwed* owed) {
-      pieces.push_back({{to.storage, begin - from.begin + to.begin, end - from.begin + to.begin},
-                        owed == nullptr ? AllOwed() : change(*owed)});
-    });
+    std::vector<std::pair<Bytes, MissingReductions>> pieces;
+    owed_[from.storage].visit(
+        from.begin, from.end, [&](std::uint64_t begin, std::uint64_t end, const MissingReductions* owed) {
+          pieces.push_back({{to.storage, begin - from.begin + to.begin, end - from.begin + to.begin},
+                            owed == nullptr ? MissingReductions() : change(*owed)});
+        });
     for (const auto& [bytes, owed] : pieces) write(bytes, owed);
   }
 
@@ -143,14 +146,14 @@ class PartialSums : ClassView {
   void run(const Instruction& i) {
     const std::string_view name = plan_.string(i.op);
     for (const OpDef* def : kCommOps)
-      if (def->name == name) return write_all(i, moved(i, *def));
+      if (def->name == name) return write_all(i, owed_after_move(i, *def));
     const OpDef* const def = ops_.find(name);
-    const AllOwed through = def == nullptr ? AllOwed() : passed(i, *def);
+    const MissingReductions through = def == nullptr ? MissingReductions() : owed_through_op(i, *def);
     const bool splits = def != nullptr && splits_any(i.inputs);
     for (std::uint32_t o = 0; o < i.outputs.count; ++o) {
-      AllOwed owed = splits ? reduced(i, *def, static_cast<int>(o)) : AllOwed();
+      MissingReductions owed = splits ? owed_for_splits(i, *def, static_cast<int>(o)) : MissingReductions();
       if (!owed.empty()) ++begun_;
-      for (const Owed& one : through) add(owed, one);
+      for (const MissingReduction& one : through) add(owed, one);
       write(operand(i.outputs, o), owed);
     }
   }
@@ -166,11 +169,11 @@ class PartialSums : ClassView {
   /// The reductions that the outputs of an op of placement owe: all that its inputs owe, because the op moves elements
   /// or adds up values of one kind. An extent owes nothing, because it is not an element. A window may also fill; if
   /// its input owes something, it must fill with 0.
-  [[nodiscard]] AllOwed moved(const Instruction& i, const OpDef& def) const {
-    AllOwed owed;
+  [[nodiscard]] MissingReductions owed_after_move(const Instruction& i, const OpDef& def) const {
+    MissingReductions owed;
     if (def.role == OpRole::extent_of) return owed;
     each(i.inputs, [&](std::uint32_t b) {
-      for (const Owed& one : of(b)) add(owed, one);
+      for (const MissingReduction& one : owed_by(b)) add(owed, one);
     });
     if (def.role != OpRole::window || owed.empty()) return owed;
     const auto* const fill = std::get_if<double>(attrs(i).find("value"));
@@ -185,11 +188,11 @@ class PartialSums : ClassView {
 
   /// The reductions that the output owes because inputs owe them. Rejects the plan unless the op is linear in exactly
   /// these inputs together.
-  [[nodiscard]] AllOwed passed(const Instruction& i, const OpDef& def) const {
-    AllOwed owed;
+  [[nodiscard]] MissingReductions owed_through_op(const Instruction& i, const OpDef& def) const {
+    MissingReductions owed;
     for (std::uint32_t k = 0; k < i.inputs.count; ++k) {
       if (unread(def, k)) continue;
-      for (const Owed& one : of(operand(i.inputs, k))) {
+      for (const MissingReduction& one : owed_by(operand(i.inputs, k))) {
         const DType dtype = class_.buffers[operand(i.inputs, k)].dtype;
         if (one.reduce != Reduce::sum || !linear_in(def, dtype, k))
           refuse(i, operand(i.inputs, k), "the op is not linear in it for " + std::string(name_of(dtype)));
@@ -199,8 +202,8 @@ class PartialSums : ClassView {
     for (std::uint32_t k = 0; k < i.inputs.count && !owed.empty(); ++k) {
       const Buffer& b = class_.buffers[operand(i.inputs, k)];
       if (!linear_in(def, b.dtype, k) || b.bytes == 0) continue;
-      const AllOwed here = of(operand(i.inputs, k));
-      for (const Owed& one : owed)
+      const MissingReductions here = owed_by(operand(i.inputs, k));
+      for (const MissingReduction& one : owed)
         if (std::ranges::find(here, one) == here.end())
           reject(describe(plan_, i) + " on task " + std::to_string(task_) + ": one of its inputs is " + text(one) +
                  ", and input " + std::to_string(k) + ", which counts once for each of them, is not");
@@ -214,12 +217,12 @@ class PartialSums : ClassView {
   }
 
   /// The reductions that an output owes because the op reduces split dims.
-  [[nodiscard]] AllOwed reduced(const Instruction& i, const OpDef& def, int output) const {
+  [[nodiscard]] MissingReductions owed_for_splits(const Instruction& i, const OpDef& def, int output) const {
     const std::uint32_t count = inputs_of(i, def);
     std::vector<Type> types;
     for (std::uint32_t k = 0; k < count; ++k) types.push_back(whole_type(plan_, class_.buffers[operand(i.inputs, k)]));
     const PlanKernelFacts facts(std::move(types), attrs(i));
-    AllOwed owed;
+    MissingReductions owed;
     if (const std::string notation = notation_of(def, facts); !notation.empty()) {
       const IndexSpace space = bind_index(notation, facts);
       for (std::uint32_t k = 0; k < count; ++k)
@@ -244,7 +247,8 @@ class PartialSums : ClassView {
     return types.empty() ? 0 : static_cast<std::uint32_t>(std::ranges::count(types, ',')) + 1;
   }
 
-  void add_splits(AllOwed& owed, const Instruction& i, const OpDef& def, std::uint32_t k, std::size_t dim) const {
+  void add_splits(MissingReductions& owed, const Instruction& i, const OpDef& def, std::uint32_t k,
+                  std::size_t dim) const {
     const Buffer& b = class_.buffers[operand(i.inputs, k)];
     if (b.window == kNone) return;
     for (const SplitDim& split : plan_.windows[b.window].splits) {
@@ -258,8 +262,8 @@ class PartialSums : ClassView {
 
   // ---- Collectives ----
 
-  [[nodiscard]] AllOwed combined(AllOwed owed, const Collective& collective) const {
-    std::erase_if(owed, [&](const Owed& one) {
+  [[nodiscard]] MissingReductions combined(MissingReductions owed, const Collective& collective) const {
+    std::erase_if(owed, [&](const MissingReduction& one) {
       return one.reduce == collective.reduce && within(one.grouping, collective.grouping);
     });
     return owed;
@@ -268,7 +272,7 @@ class PartialSums : ClassView {
   /// Whether all tasks of this task's group in `grouping` are also in its group in `other`.
   [[nodiscard]] bool within(std::uint32_t grouping, std::uint32_t other) const {
     const auto task = static_cast<std::size_t>(task_);
-    const Place here = tables_.places[grouping][task], there = tables_.places[other][task];
+    const GroupPosition here = tables_.places[grouping][task], there = tables_.places[other][task];
     if (here.group < 0 || there.group < 0) return false;
     return std::ranges::all_of(plan_.groupings[grouping][static_cast<std::size_t>(here.group)],
                                [&](std::int32_t member) {
@@ -278,26 +282,26 @@ class PartialSums : ClassView {
 
   // ---- Reasons ----
 
-  [[nodiscard]] std::string text(const Owed& owed) const {
+  [[nodiscard]] std::string text(const MissingReduction& owed) const {
     return std::string("a partial ") + (owed.reduce == Reduce::sum ? "sum" : "result") +
            " over the groups of grouping " + std::to_string(owed.grouping);
   }
 
   void require_whole(const Instruction& i, Range operands) const {
     each(operands, [&](std::uint32_t b) {
-      if (!of(b).empty()) refuse(i, b, "nothing combines it before");
+      if (!owed_by(b).empty()) refuse(i, b, "nothing combines it before");
     });
   }
 
   [[noreturn]] void refuse(const Instruction& i, std::uint32_t b, const std::string& why) const {
     reject(formatted("{} on task {}: '{}' is {}, and {}", as_is(describe(plan_, i)), task_,
-                     plan_.string(class_.buffers[b].name), as_is(text(of(b)[0])), as_is(why)));
+                     plan_.string(class_.buffers[b].name), as_is(text(owed_by(b)[0])), as_is(why)));
   }
 
   const Tables& tables_;
   const OpSet& ops_;
   const std::int32_t task_;
-  std::vector<Ranges<AllOwed>> owed_;  // of each buffer that is not a view
+  std::vector<Ranges<MissingReductions>> owed_;  // of each buffer that is not a view
   std::size_t begun_ = 0;
 };
 

@@ -30,7 +30,7 @@ class SiteWalk {
         site_(tables.sites[site]),
         started_(started),
         walker_of_(plan.classes.size(), kNone) {
-    for (const Site::Of& of : site_.regions) {
+    for (const Site::ClassRegion& of : site_.regions) {
       const Range range = plan.classes[of.plan_class].regions[of.region].instructions;
       walker_of_[of.plan_class] = static_cast<std::uint32_t>(walkers_.size());
       walkers_.push_back({of.plan_class, range.first, range.first + range.count});
@@ -83,7 +83,7 @@ class SiteWalk {
         return meet(w, i);
       case Opcode::loop:
       case Opcode::branch:
-        return !speaks(w, i) || meet(w, i);
+        return !has_messages(w, i) || meet(w, i);
       default:
         return true;
     }
@@ -92,8 +92,9 @@ class SiteWalk {
   [[nodiscard]] std::uint32_t inner_site(std::uint32_t w, std::uint32_t region) const {
     return tables_.site_of[walkers_[w].plan_class][region];
   }
-  [[nodiscard]] bool speaks(std::uint32_t w, const Instruction& i) const {
-    return tables_.sites[inner_site(w, i.region())].speaks || tables_.sites[inner_site(w, i.other_region())].speaks;
+  [[nodiscard]] bool has_messages(std::uint32_t w, const Instruction& i) const {
+    return tables_.sites[inner_site(w, i.region())].has_messages ||
+           tables_.sites[inner_site(w, i.other_region())].has_messages;
   }
 
   void wake(std::int32_t task) {
@@ -124,7 +125,7 @@ class SiteWalk {
       for (std::uint32_t c : tables_.classes_of[plan_.collectives[i.collective()].grouping])
         at->second.all.push_back(walker_of_[c]);
     } else {
-      for (const Site::Of& of : tables_.sites[inner_site(w, i.region())].regions)
+      for (const Site::ClassRegion& of : tables_.sites[inner_site(w, i.region())].regions)
         at->second.all.push_back(walker_of_[of.plan_class]);
     }
     return at->second;
@@ -206,7 +207,7 @@ class SiteWalk {
 void check_progress(const Plan& plan, const Tables& tables) {
   SiteWalk::Started started{std::vector<bool>(plan.channels.size()), std::vector<bool>(plan.channels.size())};
   for (std::uint32_t site = 0; site < tables.sites.size(); ++site)
-    if (tables.sites[site].speaks) SiteWalk(plan, tables, site, started).check();
+    if (tables.sites[site].has_messages) SiteWalk(plan, tables, site, started).check();
 }
 
 }  // namespace ferry::verifier

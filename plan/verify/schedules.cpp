@@ -153,7 +153,7 @@ struct Wire {
 };
 
 /// A receive that has started, and that the player has not waited for yet.
-struct Coming {
+struct PendingReceive {
   std::uint64_t wire = 0;
   std::uint32_t number = 0;  ///< of the wire's messages
   PiecePlace* to = nullptr;
@@ -163,7 +163,7 @@ struct Coming {
 };
 
 /// A send that has started and may still read its place.
-struct Leaving {
+struct PendingSend {
   std::uint64_t wire = 0;
   std::uint32_t number = 0;
   PiecePlace* from = nullptr;  ///< null for a part of the input, which nothing writes
@@ -173,14 +173,14 @@ struct Player {
   int self = 0;
   std::size_t common = 0, own = 0;  ///< index of the next step in common_, and in the member's own list
   std::vector<PiecePlace> outputs, slots;
-  std::vector<Coming> coming;
-  std::vector<Leaving> leaving;
+  std::vector<PendingReceive> coming;
+  std::vector<PendingSend> leaving;
   bool done = false, queued = false;
 };
 
-class Play {
+class ScheduleSimulation {
  public:
-  Play(const Schedule& schedule, std::string what, bool symmetric)
+  ScheduleSimulation(const Schedule& schedule, std::string what, bool symmetric)
       : s_(schedule),
         what_(std::move(what)),
         symmetric_(symmetric),
@@ -202,7 +202,7 @@ class Play {
       run(player);
     }
     for (const Player& player : players_)
-      if (!player.done) stalled(player);
+      if (!player.done) reject_stall(player);
     for (const auto& [route, wire] : wires_)
       if (wire.sent.size() != wire.received) reject(what_ + ": not as many messages are received as are sent");
     for (const Player& player : players_) check_result(player);
@@ -243,13 +243,13 @@ class Play {
       if (k == s_.steps.size()) break;
       const ScheduleStep& step = s_.steps[k];
       if (step.concerns(player.self)) {
-        if (step.kind == Kind::wait && !arrive(player)) return;
-        if (step.kind == Kind::wait_sends && !leave(player)) return;
+        if (step.kind == Kind::wait && !finish_receives(player)) return;
+        if (step.kind == Kind::wait_sends && !finish_sends(player)) return;
         execute(player, step, k);
       }
       pass(player, k);
     }
-    player.done = arrive(player) && leave(player);
+    player.done = finish_receives(player) && finish_sends(player);
   }
 
   [[nodiscard]] std::size_t next_step(const Player& player) const {
@@ -434,9 +434,9 @@ class Play {
   }
 
   /// Ends all receives for which the send has started. Returns true if no receive is left.
-  bool arrive(Player& player) {
+  bool finish_receives(Player& player) {
     while (!player.coming.empty()) {
-      const Coming& coming = player.coming.back();
+      const PendingReceive& coming = player.coming.back();
       const Wire& wire = wires_[coming.wire];
       if (wire.sent.size() <= coming.number) return false;
       Piece piece = wire.sent[coming.number];
@@ -450,7 +450,7 @@ class Play {
 
   /// The piece as the receiver stores it. Rejects the plan unless the piece has the size that the receiver expects: it
   /// must be for the same part, in an all-to-all the same block.
-  Piece placed(const Player& player, const Coming& coming, Piece piece) const {
+  Piece placed(const Player& player, const PendingReceive& coming, Piece piece) const {
     if (s_.kind == CollectiveKind::all_to_all) {
       const bool fits = piece.part == player.self && piece.term == terms_.leaf(from_of(coming), player.self);
       if (!fits || coming.wanted.part != from_of(coming))
@@ -463,15 +463,15 @@ class Play {
                " is sent: sizes differ");
     return piece;
   }
-  [[nodiscard]] int from_of(const Coming& coming) const {
+  [[nodiscard]] int from_of(const PendingReceive& coming) const {
     if (symmetric_) return coming.shift;
     return static_cast<int>(coming.wire / static_cast<std::uint64_t>(s_.members));
   }
 
   /// Ends all sends for which the receive has started. Returns true if no send is left.
-  bool leave(Player& player) {
+  bool finish_sends(Player& player) {
     while (!player.leaving.empty()) {
-      const Leaving& leaving = player.leaving.back();
+      const PendingSend& leaving = player.leaving.back();
       if (wires_[leaving.wire].received <= leaving.number) return false;
       if (leaving.from != nullptr) --leaving.from->sending;
       player.leaving.pop_back();
@@ -532,7 +532,7 @@ class Play {
     reject(what_ + ": step " + std::to_string(k) + ", member " + std::to_string(player.self) + " " + why);
   }
 
-  [[noreturn]] void stalled(const Player& player) const {
+  [[noreturn]] void reject_stall(const Player& player) const {
     const std::size_t k = next_step(player);
     const std::string where = k == s_.steps.size() ? "at its end" : "in step " + std::to_string(k);
     const bool receives = !player.coming.empty() && (k == s_.steps.size() || s_.steps[k].kind == Kind::wait);
@@ -586,7 +586,8 @@ void check_schedules(const Plan& plan) {
                                        name_of(schedule.kind), schedule.members);
     if (!checked[number]) {
       checked[number] = true;
-      if (!check_flips(schedule, what)) arriving[number] = Play(schedule, what, is_symmetric(schedule)).check();
+      if (!check_flips(schedule, what))
+        arriving[number] = ScheduleSimulation(schedule, what, is_symmetric(schedule)).check();
       check_reach(schedule, what);
     }
     const std::vector<bool>& arrived = arriving[number];

@@ -12,7 +12,7 @@ bool owns_regions(const Instruction& i) {
   return i.what == Opcode::loop || i.what == Opcode::branch;
 }
 
-bool speaks(const Instruction& i) {
+bool has_messages(const Instruction& i) {
   return i.what == Opcode::collective || i.what == Opcode::send || i.what == Opcode::receive;
 }
 
@@ -31,7 +31,7 @@ class Sites {
       for (std::uint32_t region : {0U, 1U}) enter(region, region);
     }
     for (std::size_t s = tables_.sites.size(); s > 2; --s)  // parents come before their children
-      if (tables_.sites[s - 1].speaks) tables_.sites[tables_.sites[s - 1].parent].speaks = true;
+      if (tables_.sites[s - 1].has_messages) tables_.sites[tables_.sites[s - 1].parent].has_messages = true;
   }
 
  private:
@@ -43,7 +43,7 @@ class Sites {
     std::map<std::pair<Opcode, std::uint32_t>, std::uint32_t> met;  // by opcode and name: earlier instructions
     for (const std::uint32_t k : range) {
       const Instruction& i = c.instructions[k];
-      if (speaks(i)) tables_.sites[site].speaks = true;
+      if (has_messages(i)) tables_.sites[site].has_messages = true;
       if (!owns_regions(i)) continue;
       const std::uint32_t before = met[{i.what, i.name}]++;
       enter(i.region(), site_for({site, i.what, i.name, before, 0}));
@@ -78,7 +78,7 @@ Tables::Tables(const Plan& plan) : tasks_of(plan.classes.size()) {
   for (std::size_t task = 0; task < plan.class_of.size(); ++task)
     tasks_of[plan.class_of[task]].push_back(static_cast<std::int32_t>(task));
   for (const Grouping& grouping : plan.groupings) {
-    std::vector<Place>& here = places.emplace_back(plan.class_of.size());
+    std::vector<GroupPosition>& here = places.emplace_back(plan.class_of.size());
     std::vector<std::size_t> there(plan.classes.size(), 0);
     std::size_t size = grouping.empty() ? 0 : grouping[0].size();
     for (std::size_t g = 0; g < grouping.size(); ++g) {

@@ -13,7 +13,7 @@ struct Moment {
 };
 
 /// Bytes with the instruction that wrote them last, and the last instruction of each strand that has read them since.
-struct Touched {
+struct AccessedBytes {
   std::uint64_t end = 0;
   Moment writer;
   std::vector<Moment> readers;
@@ -65,14 +65,14 @@ class Strands {
   }
 
   void walk(std::uint32_t region) {
-    knows_.assign(class_.strands(), std::vector<std::uint32_t>(class_.strands(), 0));
-    then_.assign(class_.strands(), {});
-    ran_.assign(class_.strands(), 0);
+    clocks_.assign(class_.strands(), std::vector<std::uint32_t>(class_.strands(), 0));
+    clock_history_.assign(class_.strands(), {});
+    counts_.assign(class_.strands(), 0);
     memory_.assign(2 * class_.devices.size(), {});
     const Range range = class_.regions[region].instructions;
     for (const std::uint32_t k : range) run(class_.instructions[k]);
     for (std::uint32_t queue = class_.threads; queue < class_.strands(); ++queue)
-      if (knows_[0][queue] < ran_[queue])
+      if (clocks_[0][queue] < counts_[queue])
         reject("a region ends, and thread 0 has not waited for " + strand_name(queue) + " to end, whose last work is " +
                describe(plan_, *last_of(range, queue)));
   }
@@ -84,25 +84,25 @@ class Strands {
   }
 
   void run(const Instruction& i) {
-    std::vector<std::uint32_t>& mine = knows_[i.strand];
-    if (class_.on_queue(i)) learn(mine, knows_[0].data());  // thread 0 submits it, after all events in its clock
+    std::vector<std::uint32_t>& mine = clocks_[i.strand];
+    if (class_.on_queue(i)) merge_clock(mine, clocks_[0].data());  // thread 0 submits it, after all events in its clock
     for (const std::uint32_t w : i.waits) {
       const Wait& wait = class_.waits[w];
-      if (wait.strand == i.strand || wait.count > ran_[wait.strand])
+      if (wait.strand == i.strand || wait.count > counts_[wait.strand])
         reject(describe(plan_, i) + " on " + strand_name(i.strand) + " waits for instruction " +
                std::to_string(wait.count) + " of " + strand_name(wait.strand) +
                ", which comes after it: they would wait for ever");
       if (class_.on_queue(i) && wait.strand < class_.threads)
         reject(describe(plan_, i) + " on " + strand_name(i.strand) + " waits for a thread: queues wait for queues");
       if (wait.count == 0) continue;
-      learn(mine, then_[wait.strand].data() + (wait.count - 1) * mine.size());
+      merge_clock(mine, clock_history_[wait.strand].data() + (wait.count - 1) * mine.size());
     }
-    mine[i.strand] = ++ran_[i.strand];
+    mine[i.strand] = ++counts_[i.strand];
     touch(i, {i.strand, mine[i.strand], &i});
-    then_[i.strand].insert(then_[i.strand].end(), mine.begin(), mine.end());
+    clock_history_[i.strand].insert(clock_history_[i.strand].end(), mine.begin(), mine.end());
   }
 
-  static void learn(std::vector<std::uint32_t>& mine, const std::uint32_t* theirs) {
+  static void merge_clock(std::vector<std::uint32_t>& mine, const std::uint32_t* theirs) {
     for (std::size_t s = 0; s < mine.size(); ++s) mine[s] = std::max(mine[s], theirs[s]);
   }
 
@@ -127,7 +127,7 @@ class Strands {
     if (begin >= end) return;
     cover(bytes, begin, end);
     for (auto at = bytes.find(begin); at != bytes.end() && at->first < end; ++at) {
-      Touched& touched = at->second;
+      AccessedBytes& touched = at->second;
       check_order(touched.writer, id, i, now);
       if (writes) {
         for (const Moment& reader : touched.readers) check_order(reader, id, i, now);
@@ -145,7 +145,7 @@ class Strands {
   }
 
   /// Splits and adds ranges so that [begin, end) is a union of whole ranges.
-  static void cover(std::map<std::uint64_t, Touched>& bytes, std::uint64_t begin, std::uint64_t end) {
+  static void cover(std::map<std::uint64_t, AccessedBytes>& bytes, std::uint64_t begin, std::uint64_t end) {
     cut(bytes, begin);
     cut(bytes, end);
     while (begin < end) {
@@ -160,18 +160,18 @@ class Strands {
     }
   }
 
-  static void cut(std::map<std::uint64_t, Touched>& bytes, std::uint64_t at) {
+  static void cut(std::map<std::uint64_t, AccessedBytes>& bytes, std::uint64_t at) {
     auto range = bytes.upper_bound(at);
     if (range == bytes.begin()) return;
     --range;
     if (range->first == at || range->second.end <= at) return;
-    Touched rest = range->second;
+    AccessedBytes rest = range->second;
     range->second.end = at;
     bytes.emplace(at, std::move(rest));
   }
 
   void check_order(const Moment& earlier, std::uint32_t buffer, const Instruction& i, const Moment& now) const {
-    if (earlier.instruction == nullptr || knows_[now.strand][earlier.strand] >= earlier.count) return;
+    if (earlier.instruction == nullptr || clocks_[now.strand][earlier.strand] >= earlier.count) return;
     const std::string_view name = plan_.string(class_.buffers[buffer].name);
     reject(describe(plan_, *earlier.instruction) + " on " + strand_name(earlier.strand) + " and " + describe(plan_, i) +
            " on " + strand_name(now.strand) + " race for buffer " + std::to_string(buffer) +
@@ -180,10 +180,10 @@ class Strands {
 
   const Plan& plan_;
   const PlanClass& class_;
-  std::vector<std::vector<std::uint32_t>> knows_;         // by strand: its vector clock now
-  std::vector<std::vector<std::uint32_t>> then_;          // by strand: its clocks after each instruction, concatenated
-  std::vector<std::uint32_t> ran_;                        // by strand: the number of its instructions so far
-  std::vector<std::map<std::uint64_t, Touched>> memory_;  // by arena: step and state of each device
+  std::vector<std::vector<std::uint32_t>> clocks_;         // by strand: its vector clock now
+  std::vector<std::vector<std::uint32_t>> clock_history_;  // by strand: its clocks after each instruction, concatenated
+  std::vector<std::uint32_t> counts_;                      // by strand: the number of its instructions so far
+  std::vector<std::map<std::uint64_t, AccessedBytes>> memory_;  // by arena: step and state of each device
 };
 
 }  // namespace

@@ -72,8 +72,8 @@ class Tiles : ClassView {
     if (listed(tiles.inputs) != read) reject(describe(plan_, tiles) + ": its inputs are not those of its kernels");
     if (listed(tiles.outputs) != written) reject(describe(plan_, tiles) + ": its outputs are not those of its kernels");
     for (std::uint32_t w : written) {
-      for (std::uint32_t other : written) check_apart(tiles, w, other);
-      for (std::uint32_t other : read) check_apart(tiles, w, other);
+      for (std::uint32_t other : written) check_overlap(tiles, w, other);
+      for (std::uint32_t other : read) check_overlap(tiles, w, other);
     }
     if (head != nullptr) check_pieces(tiles, read);
   }
@@ -193,7 +193,7 @@ class Tiles : ClassView {
 
   /// Checks that a written buffer shares no bytes with another buffer, unless all their elements coincide. If they
   /// coincide, the order of the kernels, which check_memory() checks, also holds within each tile.
-  void check_apart(const Instruction& tiles, std::uint32_t written, std::uint32_t other) const {
+  void check_overlap(const Instruction& tiles, std::uint32_t written, std::uint32_t other) const {
     const Buffer& a = class_.buffers[written];
     const Buffer& b = class_.buffers[other];
     if (written == other || a.space != b.space || a.device != b.device) return;

@@ -24,8 +24,8 @@ namespace {
 /// Checks the turns of one server.
 class Turns {
  public:
-  Turns(const Plan& plan, const PlanClass& plan_class) : plan_(plan), class_(plan_class), kept_(class_.buffers.size()) {
-    for (const PlanVariable& variable : class_.variables) kept_[variable.buffer].variable = true;
+  Turns(const Plan& plan, const PlanClass& plan_class) : plan_(plan), class_(plan_class), uses_(class_.buffers.size()) {
+    for (const PlanVariable& variable : class_.variables) uses_[variable.buffer].variable = true;
   }
 
   void check() {
@@ -38,15 +38,15 @@ class Turns {
       check_sets(i);
       touch(i);
     }
-    for (std::uint32_t b = 0; b < kept_.size(); ++b) check_kept(b);
-    check_apart();
+    for (std::uint32_t b = 0; b < uses_.size(); ++b) check_uses(b);
+    check_disjoint();
   }
 
  private:
   enum class Part : std::uint8_t { before, give, take, after };
 
   /// The uses of a buffer that is not a view.
-  struct Touched {
+  struct BufferUses {
     bool variable = false, outside = false, written = false, message = false, received = false;
     std::set<std::int32_t> workers;  ///< the workers with turns that touch it
     bool give = false, take = false;
@@ -56,7 +56,7 @@ class Turns {
     for (const Serving::Turns& turns : class_.serving.turns) {
       if (at == turns.give.first) part_ = Part::give, turns_ = &turns;
       if (at != turns.take.first) continue;
-      part_ = Part::take, turns_ = &turns, waits_ = true;
+      part_ = Part::take, turns_ = &turns, only_waits_ = true;
       const Instruction& first = class_.instructions[class_.regions[1].instructions[at]];
       if (first.what != Opcode::receive_wait)
         reject(describe(plan_, first) + " begins a take, which waits for nothing");
@@ -79,8 +79,8 @@ class Turns {
         const bool starts = i.what == Opcode::send || i.what == Opcode::receive;
         require(part_ == (starts ? Part::give : Part::take),
                 "is not where a server starts its messages, in a give, or waits for them, in a take");
-        require(starts || i.what == Opcode::send_wait || waits_, "comes after what may not wait any more");
-        waits_ = waits_ && i.what == Opcode::receive_wait;
+        require(starts || i.what == Opcode::send_wait || only_waits_, "comes after what may not wait any more");
+        only_waits_ = only_waits_ && i.what == Opcode::receive_wait;
         const Channel& channel = plan_.channels[i.channel()];
         const bool sends = i.what == Opcode::send || i.what == Opcode::send_wait;
         require((sends ? channel.to : channel.from) == turns_->worker, "is a message of another worker's");
@@ -89,7 +89,7 @@ class Turns {
       case Opcode::kernel:
       case Opcode::copy:
       case Opcode::tiles:
-        waits_ = false;
+        only_waits_ = false;
         return;
       case Opcode::feed:
       case Opcode::fetch:
@@ -102,7 +102,7 @@ class Turns {
   /// Checks that in a turn only assignments set variables, and that each assignment allows the server's staleness.
   void check_sets(const Instruction& i) const {
     if (!in_turn()) return;
-    const auto is_variable = [&](std::uint32_t buffer) { return kept_[storage(buffer)].variable; };
+    const auto is_variable = [&](std::uint32_t buffer) { return uses_[storage(buffer)].variable; };
     bool sets = i.scratch != kNone && is_variable(i.scratch);
     for (std::uint32_t k = 0; k < i.outputs.count; ++k) sets = sets || is_variable(class_.outputs(i)[k]);
     if (sets) check_staleness(i);
@@ -126,7 +126,7 @@ class Turns {
   void touch(const Instruction& i) {
     const bool kernel = i.what == Opcode::kernel || i.what == Opcode::copy || i.what == Opcode::tiles;
     const auto note = [&](std::uint32_t buffer, bool written) {
-      Touched& t = kept_[storage(buffer)];
+      BufferUses& t = uses_[storage(buffer)];
       if (!in_turn()) {
         t.outside = true;
         t.written = t.written || (written && part_ == Part::after);
@@ -143,8 +143,8 @@ class Turns {
     if (i.scratch != kNone) note(i.scratch, true);
   }
 
-  void check_kept(std::uint32_t b) const {
-    const Touched& t = kept_[b];
+  void check_uses(std::uint32_t b) const {
+    const BufferUses& t = uses_[b];
     const Buffer& buffer = class_.buffers[b];
     if (t.workers.empty() || buffer.space == Buffer::Space::none || buffer.space == Buffer::Space::tile) return;
     const std::string name = formatted("'{}' (%{})", plan_.string(buffer.name), b);
@@ -161,7 +161,7 @@ class Turns {
   }
 
   /// Checks that no two kept buffers share bytes.
-  void check_apart() const {
+  void check_disjoint() const {
     struct Extent {
       std::uint32_t device;
       std::uint64_t begin, end;
@@ -183,10 +183,10 @@ class Turns {
 
   const Plan& plan_;
   const PlanClass& class_;
-  std::vector<Touched> kept_;  // of each buffer that is not a view
+  std::vector<BufferUses> uses_;  // of each buffer that is not a view
   Part part_ = Part::before;
   const Serving::Turns* turns_ = nullptr;
-  bool waits_ = false;  // this take has had only receive_waits so far
+  bool only_waits_ = false;  // this take has had only receive_waits so far
 };
 
 }  // namespace

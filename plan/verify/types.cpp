@@ -267,7 +267,7 @@ class Types {
     if (rows != nullptr && *rows != input.reads) refuse(i, "its windows read other rows of " + which);
     for (std::int64_t member = 0; member < members && rows == nullptr; ++member)
       if (!rows_read(input.reads, window.sizes[dim], members, member)
-               .within(rows_had(window.sizes[dim], members, member)))
+               .within(rows_of_part(window.sizes[dim], members, member)))
         refuse(i, "member " + std::to_string(member) + " reads rows of " + which + " that it does not have");
   }
 
@@ -461,7 +461,7 @@ class Types {
     if (members == 0 || number(i, "dim") != static_cast<std::int64_t>(d) || number(i, "parts") != members)
       refuse(i, "dim " + std::to_string(d) + " of " + named(in) + " is split, which it must have whole");
     for (std::int64_t member = 0; member < members; ++member) {
-      const Rows own = rows_had(all, members, member), read = rows_read(reads, all, members, member);
+      const Rows own = rows_of_part(all, members, member), read = rows_read(reads, all, members, member);
       const Rows come = got == nullptr ? Rows{} : rows_read(*got, members, member);
       if (!read.in({0, own.begin}).within(come) || !read.in({own.end, all}).within(come))
         refuse(i, "member " + std::to_string(member) + " reads rows of " + named(in) + " that it does not have");

@@ -42,8 +42,8 @@ class Values {
       if (tables_.tasks_of[class_].empty()) reject("malformed plan: class " + std::to_string(class_) + " has no task");
       check_devices();
       check_variables();
-      for (std::uint32_t b = 0; b < here().buffers.size(); ++b) check_buffer(b);
-      for (std::uint32_t r = 0; r < here().regions.size(); ++r) check_region(r);
+      for (std::uint32_t b = 0; b < plan_class().buffers.size(); ++b) check_buffer(b);
+      for (std::uint32_t r = 0; r < plan_class().regions.size(); ++r) check_region(r);
     }
     for (std::uint32_t c = 0; c < ends_.size(); ++c) check_ends(c);
     require_counts(fed_, plan_.feeds, "feed", 0);  // a feed need not be used
@@ -51,9 +51,9 @@ class Values {
   }
 
  private:
-  [[nodiscard]] const PlanClass& here() const { return plan_.classes[class_]; }
+  [[nodiscard]] const PlanClass& plan_class() const { return plan_.classes[class_]; }
   [[nodiscard]] const Buffer& operand(Range range, std::uint32_t k) const {
-    return here().buffers[here().operands[range[k]]];
+    return plan_class().buffers[plan_class().operands[range[k]]];
   }
   [[nodiscard]] std::string task() const { return "task " + std::to_string(tables_.tasks_of[class_][0]); }
   [[nodiscard]] std::string named(const Buffer& b) const {
@@ -65,15 +65,15 @@ class Values {
   void check_devices() const {
     std::set<std::pair<DeviceKind, std::uint32_t>> seen;
     std::uint64_t bytes = 0;
-    for (const PlanDevice& device : here().devices) {
+    for (const PlanDevice& device : plan_class().devices) {
       if (!seen.emplace(device.kind, device.index).second) reject("malformed plan: a class names a device twice");
       if (device.kind == DeviceKind::cpu && (__builtin_add_overflow(bytes, device.step_bytes, &bytes) ||
                                              __builtin_add_overflow(bytes, device.state_bytes, &bytes)))
         reject("malformed plan: the bytes of a class overflow");
       for (std::int32_t t : tables_.tasks_of[class_]) check_device(device, t);
     }
-    for (const PlanQueue& queue : here().queues)
-      if (here().devices[queue.device].kind == DeviceKind::cpu) reject("malformed plan: a queue of the host");
+    for (const PlanQueue& queue : plan_class().queues)
+      if (plan_class().devices[queue.device].kind == DeviceKind::cpu) reject("malformed plan: a queue of the host");
   }
 
   void check_device(const PlanDevice& device, std::int32_t t) const {
@@ -89,8 +89,8 @@ class Values {
   /// Checks that a variable has one name and one buffer, and that its parts on different tasks are parts of one value.
   void check_variables() {
     std::set<std::uint32_t> names, buffers;
-    for (const PlanVariable& variable : here().variables) {
-      const Buffer& buffer = here().buffers[variable.buffer];
+    for (const PlanVariable& variable : plan_class().variables) {
+      const Buffer& buffer = plan_class().buffers[variable.buffer];
       const std::string what = formatted("variable '{}' on {}", plan_.string(variable.name), as_is(task()));
       if (!names.insert(variable.name).second) reject(what + " is there twice");
       if (!buffers.insert(variable.buffer).second) reject(what + " shares its buffer with another one");
@@ -112,12 +112,12 @@ class Values {
   // ---- Buffers ----
 
   void check_buffer(std::uint32_t id) {
-    const Buffer& b = here().buffers[id];
+    const Buffer& b = plan_class().buffers[id];
     if (b.window != kNone && part_sizes(b.window) != b.sizes)
       reject(named(b) + " on " + task() + " is " + text_of(b) + ", its part of the whole value is " +
              text_of(b.dtype, part_sizes(b.window), false));
     if (b.view_of == kNone) return;
-    const Buffer& viewed = here().buffers[b.view_of];
+    const Buffer& viewed = plan_class().buffers[b.view_of];
     if (b.bounded != viewed.bounded || size_of(b.dtype) != size_of(viewed.dtype))
       reject(named(b) + " on " + task() + " is " + text_of(b) + " and a view of " + text_of(viewed));
   }
@@ -152,7 +152,7 @@ class Values {
   [[nodiscard]] Sizes part_sizes(std::uint32_t window, std::int32_t t) const {
     Sizes sizes = plan_.windows[window].sizes;
     for (const SplitDim& split : plan_.windows[window].splits) {
-      const Place place = tables_.places[split.grouping][static_cast<std::size_t>(t)];
+      const GroupPosition place = tables_.places[split.grouping][static_cast<std::size_t>(t)];
       if (place.group < 0)
         reject("task " + std::to_string(t) + " has a part of a value that is split over other tasks");
       const auto members =
@@ -161,13 +161,13 @@ class Values {
     }
     const Window& halo = plan_.windows[window];
     for (const SplitDim& split : halo.splits) {
-      const Place place = tables_.places[split.grouping][static_cast<std::size_t>(t)];
+      const GroupPosition place = tables_.places[split.grouping][static_cast<std::size_t>(t)];
       const auto members =
           static_cast<std::int64_t>(plan_.groupings[split.grouping][static_cast<std::size_t>(place.group)].size());
       if (const Reads* const reads = rows_along(halo, split.dim))
         sizes[split.dim] = rows_read(*reads, halo.sizes[split.dim], members, place.member).count();
       else if (!halo.reads.empty() && split.dim == halo.halo_dim)
-        sizes[split.dim] = rows_of(halo, members, place.member);
+        sizes[split.dim] = halo_buffer_rows(halo, members, place.member);
     }
     return sizes;
   }
@@ -175,9 +175,9 @@ class Values {
   // ---- Instructions ----
 
   void check_region(std::uint32_t region) {
-    const Range range = here().regions[region].instructions;
+    const Range range = plan_class().regions[region].instructions;
     for (const std::uint32_t k : range) {
-      const Instruction& i = here().instructions[k];
+      const Instruction& i = plan_class().instructions[k];
       check_cuts(i);
       check_place(i);
       switch (i.what) {
@@ -206,15 +206,16 @@ class Values {
   /// Checks that the operands are where the instruction runs: on the host for a thread, on the device for a queue. A
   /// copy on a queue may also go to its device or come from there.
   void check_place(const Instruction& i) const {
-    const bool queued = here().on_queue(i);
+    const bool queued = plan_class().on_queue(i);
     const auto is_here = [&](const Buffer& b) {
       if (b.space == Buffer::Space::none) return true;
-      return queued ? b.device == here().queues[i.strand - here().threads].device
-                    : here().devices[b.device].kind == DeviceKind::cpu;
+      return queued ? b.device == plan_class().queues[i.strand - plan_class().threads].device
+                    : plan_class().devices[b.device].kind == DeviceKind::cpu;
     };
     const auto wrong = [&](const Buffer& b) {
       reject(describe(plan_, i) + " on " + task() + " runs on " +
-             (queued ? "a queue of " + device_name(here().queues[i.strand - here().threads].device) : "the host") +
+             (queued ? "a queue of " + device_name(plan_class().queues[i.strand - plan_class().threads].device)
+                     : "the host") +
              ", and " + named(b) + " lies on " + device_name(b.device));
     };
     if (queued && i.what == Opcode::copy) {
@@ -226,11 +227,12 @@ class Values {
     // The regions of a loop or branch make its outputs.
     for (std::uint32_t k = 0; k < i.outputs.count && i.what != Opcode::loop && i.what != Opcode::branch; ++k)
       if (!is_here(operand(i.outputs, k))) wrong(operand(i.outputs, k));
-    if (i.scratch != kNone && !is_here(here().buffers[i.scratch])) wrong(here().buffers[i.scratch]);
+    if (i.scratch != kNone && !is_here(plan_class().buffers[i.scratch])) wrong(plan_class().buffers[i.scratch]);
   }
 
   [[nodiscard]] std::string device_name(std::uint32_t device) const {
-    return std::string(name_of(here().devices[device].kind)) + ":" + std::to_string(here().devices[device].index);
+    return std::string(name_of(plan_class().devices[device].kind)) + ":" +
+           std::to_string(plan_class().devices[device].index);
   }
 
   void check_copy(const Instruction& i) const {
@@ -245,7 +247,7 @@ class Values {
   void check_port(const Instruction& i, std::uint32_t region, const PlanPort& port, const Buffer& buffer, int& times) {
     if (region != 1) reject(describe(plan_, i) + " on " + task() + " is not in the step itself");
     if (port.by_parts()) return check_part(i, port, buffer, times);
-    if (!tables_.alone(class_, port.task))
+    if (!tables_.is_only_task(class_, port.task))
       reject(describe(plan_, i) + " is on " + task() + ", the caller on task " + std::to_string(port.task));
     if (port.dtype != buffer.dtype || port.sizes != buffer.sizes || port.bounded != buffer.bounded)
       reject(describe(plan_, i) + " on " + task() + ": the caller's value is " +
@@ -277,7 +279,7 @@ class Values {
     const bool is_loop = i.what == Opcode::loop;
     const Region::Kind first = is_loop ? Region::Kind::condition : Region::Kind::branch;
     const Region::Kind second = is_loop ? Region::Kind::body : Region::Kind::branch;
-    if (here().regions[i.region()].kind != first || here().regions[i.other_region()].kind != second)
+    if (plan_class().regions[i.region()].kind != first || plan_class().regions[i.other_region()].kind != second)
       reject(describe(plan_, i) + " on " + task() + ": its regions are not those of a " + std::string(name_of(i.what)));
     const Buffer& predicate = operand(i.inputs, 0);
     if (predicate.dtype != DType::boolean || predicate.bytes != 1 || predicate.bounded)
@@ -312,12 +314,12 @@ class Values {
     const bool cuts = exchanges || kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::scatter;
     check_splits(i, i.inputs, joins);
     check_splits(i, i.outputs, cuts);
-    note_window(i, i.inputs, ends_[i.collective()].in);
-    note_window(i, i.outputs, ends_[i.collective()].out);
+    record_window(i, i.inputs, ends_[i.collective()].in);
+    record_window(i, i.outputs, ends_[i.collective()].out);
   }
 
   /// Notes the window of a collective's operand. Rejects the plan if other members have parts of another value.
-  void note_window(const Instruction& i, Range operands, std::optional<std::uint32_t>& window) const {
+  void record_window(const Instruction& i, Range operands, std::optional<std::uint32_t>& window) const {
     if (operands.count == 0 || operand(operands, 0).bytes == 0) return;
     const Buffer& b = operand(operands, 0);
     if (window && *window != b.window) refuse_parts(i, b, "other members have parts of another value than ");
@@ -334,7 +336,7 @@ class Values {
     for (std::size_t k = 0; same && k < in.size(); ++k) {
       same = in[k].dim == out[k].dim;
       for (const auto& group : plan_.groupings[plan_.collectives[c].grouping])
-        same = same && part_of(in[k], group[giver(schedule)]) == part_of(out[k], group[getter(schedule)]);
+        same = same && part_of(in[k], group[input_member(schedule)]) == part_of(out[k], group[output_member(schedule)]);
     }
     if (!same) reject(described(plan_, c) + ": members get parts of other dims or places than are given");
   }
@@ -351,20 +353,23 @@ class Values {
     return kept;
   }
 
-  /// giver(): the index of a member that has an input. getter(): the index of a member that has an output.
-  static std::size_t giver(const Schedule& schedule) {
+  /// input_member(): the index of a member that has an input. output_member(): the index of a member that has an
+  /// output.
+  static std::size_t input_member(const Schedule& schedule) {
     const bool root_gives = schedule.kind == CollectiveKind::broadcast || schedule.kind == CollectiveKind::scatter;
-    return root_gives ? static_cast<std::size_t>(schedule.root) : no_guest(schedule);
+    return root_gives ? static_cast<std::size_t>(schedule.root) : first_non_guest(schedule);
   }
-  static std::size_t getter(const Schedule& schedule) {
+  static std::size_t output_member(const Schedule& schedule) {
     const bool root_gets = schedule.kind == CollectiveKind::gather || schedule.kind == CollectiveKind::reduce;
-    return root_gets ? static_cast<std::size_t>(schedule.root) : no_guest(schedule);
+    return root_gets ? static_cast<std::size_t>(schedule.root) : first_non_guest(schedule);
   }
-  static std::size_t no_guest(const Schedule& schedule) { return schedule.guest_root && schedule.root == 0 ? 1 : 0; }
+  static std::size_t first_non_guest(const Schedule& schedule) {
+    return schedule.guest_root && schedule.root == 0 ? 1 : 0;
+  }
 
   /// The number of the task's part, and the number of parts.
   [[nodiscard]] std::pair<std::int32_t, std::size_t> part_of(const SplitDim& split, std::int32_t task) const {
-    const Place place = tables_.places[split.grouping][static_cast<std::size_t>(task)];
+    const GroupPosition place = tables_.places[split.grouping][static_cast<std::size_t>(task)];
     return {place.member,
             place.group < 0 ? 0 : plan_.groupings[split.grouping][static_cast<std::size_t>(place.group)].size()};
   }
@@ -374,8 +379,8 @@ class Values {
     const Buffer& whole = operand(operands, 0);
     check_splits(i, whole, over_members);
     if (whole.window != kNone) return;
-    for (const std::uint32_t part : views_of(here().operands[operands[0]]))
-      check_splits(i, here().buffers[part], over_members);
+    for (const std::uint32_t part : views_of(plan_class().operands[operands[0]]))
+      check_splits(i, plan_class().buffers[part], over_members);
   }
 
   /// The views and parts of a buffer of the current class.
@@ -383,8 +388,8 @@ class Values {
     if (views_class_ != class_) {
       views_class_ = class_;
       views_.clear();
-      for (std::uint32_t b = 0; b < here().buffers.size(); ++b)
-        if (here().buffers[b].view_of != kNone) views_[here().buffers[b].view_of].push_back(b);
+      for (std::uint32_t b = 0; b < plan_class().buffers.size(); ++b)
+        if (plan_class().buffers[b].view_of != kNone) views_[plan_class().buffers[b].view_of].push_back(b);
     }
     const auto found = views_.find(buffer);
     if (found == views_.end()) return {};
@@ -425,7 +430,7 @@ class Values {
       std::int32_t first = -1;
       for (std::size_t m = 0; m < group.size(); ++m) {
         if (static_cast<std::int32_t>(m) == guest) continue;
-        const Place place = tables_.places[b][static_cast<std::size_t>(group[m])];
+        const GroupPosition place = tables_.places[b][static_cast<std::size_t>(group[m])];
         if (first < 0) first = place.member;
         at->second = at->second && place.member == first;
       }
@@ -440,7 +445,8 @@ class Values {
     for (const auto& group : plan_.groupings[a]) {
       std::vector<std::int32_t> members = group;
       if (guest >= 0) members.erase(members.begin() + guest);
-      const Place first = members.empty() ? Place{} : tables_.places[b][static_cast<std::size_t>(members[0])];
+      const GroupPosition first =
+          members.empty() ? GroupPosition{} : tables_.places[b][static_cast<std::size_t>(members[0])];
       at->second =
           at->second && first.group >= 0 && plan_.groupings[b][static_cast<std::size_t>(first.group)] == members;
     }
@@ -460,7 +466,7 @@ class Values {
     if (other < 0 || plan_.groupings[b][static_cast<std::size_t>(other)].size() != group.size()) return false;
     bool same_order = true;
     for (std::size_t m = 0; m < group.size(); ++m) {
-      const Place place = tables_.places[b][static_cast<std::size_t>(group[m])];
+      const GroupPosition place = tables_.places[b][static_cast<std::size_t>(group[m])];
       if (place.group != other) return false;
       same_order = same_order && place.member == static_cast<std::int32_t>(m);
     }

@@ -1,6 +1,6 @@
-// The parts of the verifier. Each check rejects a plan by throwing Rejected with the reason. The checks use only the
-// plan's data, the definitions of ops and the traits of kernels. Except for name_of(), they link no functions of the
-// passes, the executor or the plan, so that the verifier does not share a mistake there.
+// The parts of the verifier. Each check rejects a plan by throwing PlanRejected with the reason. The checks use only
+// the plan's data, the definitions of ops and the traits of kernels. Except for name_of(), they link no functions of
+// the passes, the executor or the plan, so that the verifier does not share a mistake there.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@ namespace ferry::verifier {
 inline constexpr std::uint64_t kExtentBytes = 8;
 
 /// The reason why a plan is rejected.
-struct Rejected {
+struct PlanRejected {
   std::string reason;
 };
 
 [[noreturn]] inline void reject(std::string reason) {
-  throw Rejected{std::move(reason)};
+  throw PlanRejected{std::move(reason)};
 }
 
 /// "MatMul 'y' at model.cpp:12": the name of an instruction in a reason.
@@ -38,7 +38,7 @@ struct Rejected {
 [[nodiscard]] std::string described(const Plan& plan, std::uint32_t collective);
 
 /// The position of a task in a grouping; -1 if it is in none of the groups.
-struct Place {
+struct GroupPosition {
   std::int32_t group = -1;
   std::int32_t member = -1;
 };
@@ -48,11 +48,11 @@ struct Place {
 struct Site {
   std::uint32_t parent = kNone;
   std::string name;  ///< "step/while_1:0"
-  struct Of {
+  struct ClassRegion {
     std::uint32_t plan_class = 0, region = 0;
   };
-  std::vector<Of> regions;  ///< the site's region in each class that has it
-  bool speaks = false;      ///< a region of it, or a site inside it, has a message or collective
+  std::vector<ClassRegion> regions;  ///< the site's region in each class that has it
+  bool has_messages = false;         ///< a region of it, or a site inside it, has a message or collective
 };
 
 /// Tables that the checks look up. The plan must have passed check_structure().
@@ -60,14 +60,14 @@ struct Tables {
   explicit Tables(const Plan& plan);
 
   std::vector<std::vector<std::int32_t>> tasks_of;     ///< of each class, ascending
-  std::vector<std::vector<Place>> places;              ///< by grouping, then by task
+  std::vector<std::vector<GroupPosition>> places;      ///< by grouping, then by task
   std::vector<std::vector<std::uint32_t>> classes_of;  ///< by grouping: the classes with a task in it, ascending
   std::vector<std::vector<bool>> covers;               ///< by grouping, then by class: whether all its tasks are in it
   std::vector<std::size_t> members;                    ///< by grouping: the size of its groups; 0 if their sizes differ
   std::vector<Site> sites;                             ///< 0 is the setup, 1 the step; parents come first
   std::vector<std::vector<std::uint32_t>> site_of;     ///< by class, then by region
   /// Whether the task is the only one of the class.
-  [[nodiscard]] bool alone(std::uint32_t plan_class, std::int32_t task) const {
+  [[nodiscard]] bool is_only_task(std::uint32_t plan_class, std::int32_t task) const {
     return tasks_of[plan_class].size() == 1 && tasks_of[plan_class][0] == task;
   }
 };

@@ -64,7 +64,7 @@ Verdict verify(const Plan& plan, const KnownOps& known) {
     proved("at most " + human_bytes(most.task) + " of memory on a task" +
            (most.gpu == 0 ? "" : ", and " + human_bytes(most.gpu) + " on a GPU") + ", which is no more than there is");
     verdict.pass = true;
-  } catch (const verifier::Rejected& rejected) {
+  } catch (const verifier::PlanRejected& rejected) {
     verdict.reason = rejected.reason;
   }
   return verdict;
@@ -73,7 +73,7 @@ Verdict verify(const Plan& plan, const KnownOps& known) {
 void require_well_formed(const Plan& plan) {
   try {
     verifier::check_structure(plan);
-  } catch (const verifier::Rejected& rejected) {
+  } catch (const verifier::PlanRejected& rejected) {
     throw Error(Code::file, rejected.reason);
   }
 }

@@ -61,9 +61,9 @@ std::string text_of(const LinkCost& link) {
 }
 
 /// A line for each kind of sums: "all-reduce of 2 tasks of a host: 4 B 1.9 us, …".
-std::string sums_text(const std::vector<bench::SumTimes>& all) {
+std::string sums_text(const std::vector<bench::AllReduceTimes>& all) {
   std::string text;
-  for (const bench::SumTimes& sums : all) {
+  for (const bench::AllReduceTimes& sums : all) {
     std::vector<std::string> times;
     for (const auto& [bytes, seconds] : sums.seconds)
       times.push_back(human_bytes(static_cast<std::uint64_t>(bytes)) + " " +
@@ -74,7 +74,7 @@ std::string sums_text(const std::vector<bench::SumTimes>& all) {
   return text;
 }
 
-std::string summary(const Topology& measured, const std::vector<bench::SumTimes>& sums) {
+std::string summary(const Topology& measured, const std::vector<bench::AllReduceTimes>& sums) {
   const ComputeCosts& c = measured.compute;
   std::string text = "a kernel's call " + digits_text(rounded(c.call * 1e-3), kDigits) + " ns\n" + "a byte " +
                      ps(c.memory_byte) + "; " + ps(c.cache_byte) + " in kernels that touch at most " +
@@ -100,8 +100,8 @@ void share_memory(Topology& topology) {
 }
 
 int calibrate(const CalibrateOptions& options) {
-  before_job(options.job.cluster, [&] { check_written_file("-o", options.out); });
-  in_job(options.job, false, [&](const Cluster& cluster) {
+  run_before_job(options.job.cluster, [&] { check_written_file("-o", options.out); });
+  run_in_job(options.job, false, [&](const Cluster& cluster) {
     const bench::Calibration made = bench::calibrate(cluster, options.seconds);
     if (cluster.rank() != 0) return;
     Topology measured = cluster.topology();
@@ -124,12 +124,12 @@ void add_calibrate_command(CLI::App& app, Action& action) {
       "calibrate", "Measures this machine and the links of this job, and writes the costs that plans are made with");
   auto options = std::make_shared<CalibrateOptions>();
   command->add_option("-o,--out", options->out, "The file to write")->type_name("FILE.pbtxt")->required();
-  within(command->add_option("--tasks", options->job.cluster.tasks,
-                             "Virtual tasks in this process, when no launcher started it"),
-         1, kMostTasks);
-  within(command->add_option("--threads", options->job.cluster.threads,
-                             "Of each task; default: cores of the affinity mask / tasks that share it"),
-         1, kMostThreads);
+  restrict_range(command->add_option("--tasks", options->job.cluster.tasks,
+                                     "Virtual tasks in this process, when no launcher started it"),
+                 1, kMostTasks);
+  restrict_range(command->add_option("--threads", options->job.cluster.threads,
+                                     "Of each task; default: cores of the affinity mask / tasks that share it"),
+                 1, kMostThreads);
   command->add_option("--seconds", options->seconds, "How long to measure; default 20")
       ->check(CLI::Range(0.1, 50.0).description(""))
       ->type_name("SECONDS");

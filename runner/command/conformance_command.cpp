@@ -58,8 +58,8 @@ void add_conformance_command(CLI::App& app, Action& action) {
   auto options = std::make_shared<ConformanceOptions>();
   command->add_option("DIR", options->folders, "Folders with a model.onnx and test_data_set_*, or folders of such")
       ->required();
-  within(command->add_option("--seed", options->seed, "Of the places that ops have on two tasks; default 0"),
-         std::uint64_t{0}, kMostSeed);
+  restrict_range(command->add_option("--seed", options->seed, "Of the places that ops have on two tasks; default 0"),
+                 std::uint64_t{0}, kMostSeed);
   command->add_flag("--json", options->as_json, "Each case with its result and reason, as JSON");
   add_examples(*command, R"(
     ferry conformance /usr/share/libonnx-testdata/data/node    the cases of Debian's libonnx-testdata

@@ -89,7 +89,7 @@ Finding tcp_finding(const Machine& machine) {
 
 bool differs_between_tasks(std::string_view variable) {
   const auto* const found = std::ranges::find(kLaunchVariables, variable, &LaunchVariable::name);
-  return found->says == LaunchVariable::Says::rank || found->says == LaunchVariable::Says::number;
+  return found->meaning == LaunchVariable::Meaning::rank || found->meaning == LaunchVariable::Meaning::number;
 }
 
 /// `alone`: the job has no other tasks. Otherwise the text has "…" for variables that always differ between tasks.

@@ -12,19 +12,19 @@ using nlohmann::json;
 
 constexpr std::size_t kTopicWidth = 14;
 
-struct Alike {
+struct TextGroup {
   std::string text;
   std::vector<int> tasks;
 };
 
 /// The different texts of a topic, each with the tasks that found it, in the order of their first tasks.
-std::vector<Alike> groups_of(std::span<const TaskFindings> tasks, std::size_t topic) {
-  std::vector<Alike> groups;
+std::vector<TextGroup> groups_of(std::span<const TaskFindings> tasks, std::size_t topic) {
+  std::vector<TextGroup> groups;
   for (std::size_t task = 0; task < tasks.size(); ++task) {
     const auto first = std::ranges::find(tasks, tasks[task].host, &TaskFindings::host);
     const Finding& own = tasks[task].findings[topic];
     const std::string& text = own.changes ? first->findings[topic].text : own.text;
-    auto group = std::ranges::find(groups, text, &Alike::text);
+    auto group = std::ranges::find(groups, text, &TextGroup::text);
     if (group == groups.end()) group = groups.insert(group, {text, {}});
     group->tasks.push_back(static_cast<int>(task));
   }
@@ -39,12 +39,12 @@ std::string tasks_text(const std::vector<int>& tasks) {
   return (tasks.size() == 1 ? "task " : "tasks ") + ranges(tasks);
 }
 
-std::string lines_of(const std::string& topic, const std::vector<Alike>& groups) {
+std::string lines_of(const std::string& topic, const std::vector<TextGroup>& groups) {
   if (groups.size() == 1) return in_column(topic, kTopicWidth) + groups[0].text + "\n";
   std::size_t width = 0;
-  for (const Alike& group : groups) width = std::max(width, tasks_text(group.tasks).size() + 2);
+  for (const TextGroup& group : groups) width = std::max(width, tasks_text(group.tasks).size() + 2);
   std::string lines;
-  for (const Alike& group : groups)
+  for (const TextGroup& group : groups)
     lines += in_column(lines.empty() ? topic + " *" : "", kTopicWidth) + in_column(tasks_text(group.tasks), width) +
              group.text + "\n";
   return lines;
@@ -72,7 +72,7 @@ std::string doctor_text(std::span<const TaskFindings> tasks) {
   std::string text;
   bool differ = false;
   for (std::size_t topic = 0; topic < tasks[0].findings.size(); ++topic) {
-    const std::vector<Alike> groups = groups_of(tasks, topic);
+    const std::vector<TextGroup> groups = groups_of(tasks, topic);
     differ = differ || groups.size() > 1;
     text += lines_of(tasks[0].findings[topic].topic, groups);
   }

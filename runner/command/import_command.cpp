@@ -20,7 +20,7 @@ int import(const ImportOptions& options) {
   if (!is_onnx_file(options.from)) throw Error(Code::usage, "{}: only ONNX models (.onnx) are imported", options.from);
   std::vector<GivenFile> read = files_read(options);
   read.push_back({"", options.from});
-  require_apart(read, {{"OUT", options.to}});
+  require_distinct_files(read, {{"OUT", options.to}});
   const LoadedGraph loaded = load_any_graph(options.from, options, parse_shapes(options.shapes));
   save_graph(*loaded.graph, options.to);
   print(formatted("{}: {}\n", options.to, plural(loaded.graph->size(), "op")));

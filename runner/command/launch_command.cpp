@@ -17,17 +17,19 @@ namespace ferry {
 namespace {
 
 constexpr int kMostRestarts = 1'000'000;
-constexpr std::string_view kOtherWayToMeet = "FERRY_RENDEZVOUS";
+constexpr std::string_view kRendezvousVariable = "FERRY_RENDEZVOUS";
 
 /// "NAME=VALUE" for a task. A NAME alone gets the value that the variable has in this process.
 std::string variable_of(const std::string& text) {
   const std::string name = text.substr(0, text.find('='));
   if (name.empty()) throw Error(Code::usage, "-x {}: no name", text).hint("-x NAME=VALUE");
-  const auto is_own = [&](const LaunchVariable& variable) { return variable.own && variable.name == name; };
+  const auto is_own = [&](const LaunchVariable& variable) {
+    return variable.set_by_ferry_launch && variable.name == name;
+  };
   if (std::ranges::any_of(kLaunchVariables, is_own))
     throw Error(Code::usage, "-x {}: ferry launch itself gives each task its {}", text, as_is(name))
         .hint(name == "MASTER_ADDR" ? "--interface NAME" : "leave it out");
-  if (name == kOtherWayToMeet)
+  if (name == kRendezvousVariable)
     throw Error(Code::usage, "-x " + name + ": the tasks of ferry launch meet at the launcher").hint("leave it out");
   if (name.size() < text.size()) return text;
   const char* value = std::getenv(name.c_str());
@@ -42,14 +44,14 @@ bool takes_next(const CLI::App& command, const std::string& word) {
   return option != nullptr && option->get_items_expected_min() > 0;
 }
 
-void add_where_options(CLI::App& command, LaunchOptions& options) {
-  within(
+void add_host_options(CLI::App& command, LaunchOptions& options) {
+  restrict_range(
       command.add_option("-n,--tasks", options.tasks,
                          "How many tasks (or -np N); without it one for each slot of the hosts, or core of this one"),
       1, kMostTasks);
-  within(command.add_option("--ppn", options.per_host,
-                            "How many on each host (or -ppn K); without it as many as it has slots"),
-         1, kMostTasks)
+  restrict_range(command.add_option("--ppn", options.per_host,
+                                    "How many on each host (or -ppn K); without it as many as it has slots"),
+                 1, kMostTasks)
       ->type_name("K");
   CLI::Option* hosts =
       command
@@ -85,11 +87,11 @@ void add_where_options(CLI::App& command, LaunchOptions& options) {
 
 void add_end_options(CLI::App& command, LaunchOptions& options) {
   command.add_flag(
-      "--go-on", options.go_on,
+      "--go-on", options.continue_after_loss,
       "A task other than task 0 that is killed, or whose host is lost, does not end the job: that is for the "
       "other tasks to decide");
-  within(command.add_option("--restarts", options.restarts, "How often the job is started again when it fails"), 0,
-         kMostRestarts);
+  restrict_range(command.add_option("--restarts", options.restarts, "How often the job is started again when it fails"),
+                 0, kMostRestarts);
   command
       .add_option_function<std::string>(
           "--restart-wait",
@@ -135,7 +137,7 @@ void add_launch_command(CLI::App& app, const std::vector<std::string>& launched,
   auto is_agent = std::make_shared<bool>(false);
   command->add_option("COMMAND", options->command,
                       "What each task runs: the first word that is no option, or all after --");
-  add_where_options(*command, *options);
+  add_host_options(*command, *options);
   add_end_options(*command, *options);
   command->add_flag("--agent", *is_agent)->group("");  // the launcher starts its agent on a host with it
   add_examples(*command, R"(

@@ -56,7 +56,7 @@ int run_command_line(int argc, char** argv) {
   const auto parse = [&] { return ferry::parse_command_line(app, argc, argv); };
   const std::string_view command = argc > 1 ? argv[1] : "";
   const bool joins_job = command == "run" || command == "doctor" || command == "calibrate";
-  return (joins_job ? ferry::before_job({}, parse) : parse()) ? action() : 0;
+  return (joins_job ? ferry::run_before_job({}, parse) : parse()) ? action() : 0;
 }
 
 }  // namespace

@@ -97,10 +97,11 @@ void require_annotations(const PrintedPlanOptions& options, const PlanResult& re
 int plan(PrintedPlanOptions options) {
   std::vector<GivenFile> read = files_read(options);
   read.push_back({"", options.file});
-  require_apart(read, {{"--svg", options.svg}, {"--save", options.save}, {"--dump-problem", options.dump_problem}});
+  require_distinct_files(read,
+                         {{"--svg", options.svg}, {"--save", options.save}, {"--dump-problem", options.dump_problem}});
   options.plan.dumps_problem = !options.dump_problem.empty();
-  require_apart({{"--diff", options.diff}},
-                {{"--svg", options.svg}});  // --save may overwrite the file of the comparison
+  require_distinct_files({{"--diff", options.diff}},
+                         {{"--svg", options.svg}});  // --save may overwrite the file of the comparison
   PassTimes times;
   std::string dumped;
   const bool of_passes = options.times || !options.dump_after.empty();
@@ -161,7 +162,7 @@ void add_plan_command(CLI::App& app, Action& action) {
   command->add_flag(
       "--full", options->whole,
       "Draws each op of each task, however many there are; else a large plan has a box for each line of the program");
-  takes_plan_file(command->add_option("--save", options->save, "Writes the plan"));
+  require_plan_file(command->add_option("--save", options->save, "Writes the plan"));
   command
       ->add_option("--diff", options->diff,
                    "Prints what changed since a plan that was saved: messages and bytes by line, copies, memory, ops "

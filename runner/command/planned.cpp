@@ -98,9 +98,9 @@ void add_shape_option(CLI::App& app, std::vector<std::string>& shapes) {
 }
 
 CLI::Option* add_hosts_options(CLI::App& app, JobOptions& options) {
-  within(app.add_option("--hosts", options.cluster.hosts,
-                        "Plans for so many hosts like this one, which share the tasks in order; default: one"),
-         1, kMostTasks);
+  restrict_range(app.add_option("--hosts", options.cluster.hosts,
+                                "Plans for so many hosts like this one, which share the tasks in order; default: one"),
+                 1, kMostTasks);
   return app
       .add_option_function<std::string>(
           "--cluster",
@@ -121,18 +121,19 @@ void add_plan_options(CLI::App& app, PlanCommandOptions& options) {
   for (const char* other : {"--tasks", "--invariant", "--jobs", "--threads", "--memory", "--gpu-memory", "--hosts"})
     elsewhere->excludes(app.get_option(other));
   add_shape_option(app, options.shapes);
-  within(app.add_option("--step", options.step,
-                        "Which step to plan, the first being 0: where the last batch of an epoch is smaller than the "
-                        "others, it has a plan of its own"),
-         std::int64_t{0}, kMostSteps);
+  restrict_range(
+      app.add_option("--step", options.step,
+                     "Which step to plan, the first being 0: where the last batch of an epoch is smaller than the "
+                     "others, it has a plan of its own"),
+      std::int64_t{0}, kMostSteps);
   const CLI::Option* const takes[] = {app.get_help_ptr(), app.get_option("FILE"), app.get_option("--ops")};
   for (const CLI::Option* option : app.get_options())
-    if (std::ranges::find(takes, option) == std::end(takes)) options.of_graphs.push_back(option);
+    if (std::ranges::find(takes, option) == std::end(takes)) options.graph_only_options.push_back(option);
 }
 
 void refuse_options_of_graphs(const PlanCommandOptions& options, const std::string& plan,
                               std::span<const std::string_view> used) {
-  for (const CLI::Option* option : options.of_graphs) {
+  for (const CLI::Option* option : options.graph_only_options) {
     const std::string name = option->get_name();
     if (option->count() == 0 || std::ranges::find(used, name) != used.end()) continue;
     if (name == "--device" && !places_ops(options)) continue;

@@ -25,7 +25,7 @@ struct PlanCommandOptions : JobOptions {
   std::int64_t step = 0;            ///< RunRequest::planned_step
   /// Called before planning, with the graph and the selection to plan.
   std::function<void(Graph&, const Selection&)> on_selection = {};
-  std::vector<const CLI::Option*> of_graphs = {};  ///< options for planning; an error with a .plan file
+  std::vector<const CLI::Option*> graph_only_options = {};  ///< options for planning; an error with a .plan file
 };
 
 /// Reads texts such as "x=64,784". Error(usage) for malformed or repeated arguments.
@@ -42,7 +42,8 @@ void add_plan_options(CLI::App& app, PlanCommandOptions& options);
 /// unknown.
 void with_session(const PlanCommandOptions& options, const std::function<void(Session&, const Selection&)>& f);
 
-/// Error(usage) if `plan` names a plan file and an option of `of_graphs` is given, except the names in `used`. A
+/// Error(usage) if `plan` names a plan file and an option of `graph_only_options` is given, except the names in `used`.
+/// A
 /// --device that simulates devices is no error: it sets the devices of the tasks.
 void refuse_options_of_graphs(const PlanCommandOptions& options, const std::string& plan,
                               std::span<const std::string_view> used = {});

@@ -75,7 +75,7 @@ void plan_for_processes(ClusterOptions& cluster) {
 }
 
 /// The first `count` tasks of the cluster. If the cluster has fewer, adds hosts like its last one.
-Topology resized(Topology cluster, std::size_t count) {
+Topology resize_cluster(Topology cluster, std::size_t count) {
   std::vector<TaskInfo>& tasks = cluster.tasks;
   const auto on_last = static_cast<std::size_t>(std::ranges::count(tasks, tasks.back().host, &TaskInfo::host));
   while (tasks.size() < count) {
@@ -93,7 +93,8 @@ Topology resized(Topology cluster, std::size_t count) {
 /// The options with `tasks` tasks.
 QuoteOptions with_tasks(QuoteOptions options, int tasks) {
   ClusterOptions& cluster = options.cluster;
-  if (cluster.elsewhere) cluster.elsewhere = resized(std::move(*cluster.elsewhere), static_cast<std::size_t>(tasks));
+  if (cluster.elsewhere)
+    cluster.elsewhere = resize_cluster(std::move(*cluster.elsewhere), static_cast<std::size_t>(tasks));
   cluster.tasks = tasks;
   cluster.hosts = std::min(cluster.hosts, tasks);
   return options;

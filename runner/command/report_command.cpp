@@ -46,7 +46,7 @@ int write_report(const ReportOptions& options) {
   check_written_file("--out", options.out);
   std::vector<GivenFile> read;
   for (const std::string& file : options.files) read.push_back({"", file});
-  require_apart(read, {{"--out", options.out}});
+  require_distinct_files(read, {{"--out", options.out}});
   if (draws) {
     std::vector<NamedCurves> runs;
     for (const std::string& file : options.files) runs.push_back(read_curves(file));

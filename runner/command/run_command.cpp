@@ -39,7 +39,7 @@ void add_run_command(CLI::App& app, Action& action) {
       if (!options->graph.empty())
         throw Error(Code::usage, "--graph: {} is no plan to compare with a graph", options->file)
             .hint("leave --graph out, or give a .plan file in place of {}", options->file);
-      LoadedGraph loaded = before_job(options->cluster, [&] { return load_any_graph(options->file, *options); });
+      LoadedGraph loaded = run_before_job(options->cluster, [&] { return load_any_graph(options->file, *options); });
       options->feeds = std::move(loaded.feeds);
       return run_graph(*loaded.graph, *options);
     };

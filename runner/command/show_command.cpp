@@ -186,8 +186,9 @@ void add_show_command(CLI::App& app, Action& action) {
   add_ops_option(*command, options->ops);
   add_dim_option(*command, *options);
   add_shape_option(*command, options->shapes);
-  within(command->add_option("--last", options->last, "How many events of each task of a failed job; default 10"), 1,
-         1 << 20);
+  restrict_range(
+      command->add_option("--last", options->last, "How many events of each task of a failed job; default 10"), 1,
+      1 << 20);
   add_examples(*command, R"(
     ferry show add.pb    entries, then a line for each op
     ferry show add.plan  its feeds, fetches and variables

@@ -13,8 +13,8 @@ using Json = nlohmann::ordered_json;
 
 /// The file's lines for steps up to `before`, unchanged. Adds the entries that have a line for step `before` to
 /// `at_before`.
-std::string kept_lines(const std::string& path, std::int64_t before, FileSystem& files,
-                       std::set<std::string, std::less<>>& at_before) {
+std::string read_kept_lines(const std::string& path, std::int64_t before, FileSystem& files,
+                            std::set<std::string, std::less<>>& at_before) {
   if (before == 0 || !files.exists(path)) return {};
   const FileBytes bytes = files.read(path);
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -42,7 +42,7 @@ MetricsFile::MetricsFile(const std::string& path, std::int64_t before, FileSyste
     : before_(before),
       clock_(clock),
       begin_(clock.now()),
-      file_(path, kept_lines(path, before, files, at_before_), "--metrics", files, clock) {}
+      file_(path, read_kept_lines(path, before, files, at_before_), "--metrics", files, clock) {}
 
 void MetricsFile::add(std::int64_t step, std::string_view entry, const Metrics& metrics) {
   if (step == before_ && at_before_.contains(entry)) return;

@@ -27,12 +27,12 @@ std::string join_path(const std::string& folder, const char* name) {
 }
 
 /// The manifest's entries about the variables file: its hash, and the number of its variables.
-struct Promised {
+struct ModelManifest {
   std::string hash;
   std::uint64_t variables = 0;
 };
 
-Promised promised(const std::string& folder) {
+ModelManifest read_model_manifest(const std::string& folder) {
   const std::string path = join_path(folder, kManifest);
   if (local_files().exists(folder) && !local_files().exists(path))
     throw Error(Code::file, "{}: no saved model: it is no folder with a {}", folder, kManifest)
@@ -71,22 +71,22 @@ void remove_empty(const std::vector<std::string>& folders) noexcept {
 }
 
 /// The manifest of the variables in the folder. Between the two renames of a save, it is still in ".saving".
-Promised present_manifest(const std::string& folder) {
+ModelManifest read_present_manifest(const std::string& folder) {
   FileSystem& files = local_files();
   const std::string staging = join_path(folder, kStaging);
   const bool between = files.exists(join_path(staging, kManifest)) && !files.exists(join_path(staging, kTensors));
-  return promised(between ? staging : folder);
+  return read_model_manifest(between ? staging : folder);
 }
 
 }  // namespace
 
 TensorMap read_model(const std::string& folder) {
-  Promised wanted = present_manifest(folder);
+  ModelManifest wanted = read_present_manifest(folder);
   const std::string path = join_path(folder, kTensors);
   check_safetensors(*local_files().open_beneath(folder, kTensors));
   FileBytes bytes = local_files().read_beneath(folder, kTensors);
   const std::string hash = hex_digest(bytes.span());
-  if (hash != wanted.hash) wanted = present_manifest(folder);  // another run may have saved meanwhile
+  if (hash != wanted.hash) wanted = read_present_manifest(folder);  // another run may have saved meanwhile
   if (hash != wanted.hash)
     throw Error(Code::file, "{}: damaged: its hash is not the one in {}", path, kManifest)
         .hint("use another copy of the model");

@@ -14,7 +14,7 @@ std::string shown(const GivenFile& file) {
   return formatted("{}{}", file.option.empty() ? "" : file.option + " ", file.path);
 }
 
-std::string given_by(std::string_view option, const std::string& path) {
+std::string option_text(std::string_view option, const std::string& path) {
   return formatted("{} {:?}", option, path);
 }
 
@@ -37,7 +37,7 @@ std::string parent_of(const std::string& path) {
 }
 
 void check_written_folder(std::string_view option, const std::string& folder) {
-  const std::string given = given_by(option, folder);
+  const std::string given = option_text(option, folder);
   std::string there = normal_path(folder);
   const bool of_root = there.starts_with("/");
   while (!there.empty() && !local_files().exists(there)) there = parent_of(there);
@@ -47,14 +47,14 @@ void check_written_folder(std::string_view option, const std::string& folder) {
 }
 
 void check_written_file(std::string_view option, const std::string& file) {
-  const std::string given = given_by(option, file), folder = file.substr(0, file.rfind('/') + 1);
+  const std::string given = option_text(option, file), folder = file.substr(0, file.rfind('/') + 1);
   if (!folder.empty() && !local_files().is_folder(folder))
     throw Error(Code::file, given + ": its folder is not there").hint("make it first, on the host of task 0");
   if (local_files().is_folder(file)) throw Error(Code::file, given + ": this is a folder").hint("give a file in it");
   if (!file_identity(file).empty() && !local_files().is_link(file)) try_folder(folder, given);
 }
 
-void require_apart(const std::vector<GivenFile>& read, const std::vector<GivenFile>& written) {
+void require_distinct_files(const std::vector<GivenFile>& read, const std::vector<GivenFile>& written) {
   std::map<std::string, const GivenFile*> known;
   for (const GivenFile& file : read)
     if (std::string identity = file_identity(file.path); !identity.empty()) known.try_emplace(identity, &file);

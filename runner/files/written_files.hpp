@@ -26,6 +26,6 @@ void check_written_folder(std::string_view option, const std::string& folder);
 
 /// Error(usage) if a file that will be written is also read, or is written twice, even through links. Terminals, pipes
 /// and devices may be given several times.
-void require_apart(const std::vector<GivenFile>& read, const std::vector<GivenFile>& written);
+void require_distinct_files(const std::vector<GivenFile>& read, const std::vector<GivenFile>& written);
 
 }  // namespace ferry

@@ -48,8 +48,8 @@ struct AgentTask {
 
 /// Whether `end` says little about the task: the process ended well, or a signal for the whole group killed it. The end
 /// of another process of the group then says more.
-bool is_weak(const ProcessEnd& end, const std::set<int>& passed_on) {
-  return end.code() == 0 || passed_on.contains(end.signal);
+bool is_weak(const ProcessEnd& end, const std::set<int>& group_signals) {
+  return end.code() == 0 || group_signals.contains(end.signal);
 }
 
 class Agent {
@@ -59,14 +59,14 @@ class Agent {
   Agent(Descriptor in, Descriptor out)
       : signals_({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}),
         wire_(std::move(in), std::move(out), {}),
-        patience_(Deadline::never(system_clock())) {}
+        end_deadline_(Deadline::never(system_clock())) {}
 
   int run() {
     const std::vector<ProcessId> others = adopt_orphans();
-    wire_.say_raw(kAgentBegins);
+    wire_.enqueue_text(kAgentBegins);
     const AgentHello hello{FERRY_VERSION, this_host_name(), ranges(this_machine().mask), launcher_address()};
-    wire_.say(LaunchFrameKind::hello, 0, hello.data());
-    while (!done_ && (!wire_.closed() || lets_tasks_end())) turn();
+    wire_.enqueue(LaunchFrameKind::hello, 0, hello.data());
+    while (!done_ && (!wire_.closed() || waits_for_tasks())) poll_once();
     kill_descendants(others);
     finish();
     return 0;
@@ -74,13 +74,13 @@ class Agent {
 
  private:
   /// If the launcher is gone, tasks that were asked to end get time to end, for example to save a checkpoint.
-  bool lets_tasks_end() {
+  bool waits_for_tasks() {
     if (!asked_to_end_) return false;
-    if (!std::exchange(alone_, true)) patience_ = Deadline(system_clock(), grace_);
-    return !patience_.expired();
+    if (!std::exchange(launcher_gone_, true)) end_deadline_ = Deadline(system_clock(), grace_);
+    return !end_deadline_.expired();
   }
 
-  void turn() {
+  void poll_once() {
     std::vector<DescriptorWatch> watches = {
         {signals_.descriptor(), true, false, false}, wire_.to_read(), wire_.to_write()};
     const bool listens = wire_.closed() || wire_.unsent() < kMostUnsent;
@@ -89,25 +89,25 @@ class Agent {
       watches.push_back({task.error.get(), listens, false, false});
       watches.push_back({task.in.get(), false, !task.input.empty(), false});
     }
-    wait_ready(watches, patience_);
+    wait_ready(watches, end_deadline_);
     if (watches[1].ready) wire_.receive();
     const std::size_t known = tasks_.size();
-    take_frames();
+    handle_frames();
     for (std::size_t i = 0; i < known; ++i) {
-      if (watches[3 + 3 * i].ready) pass_on(tasks_[i], tasks_[i].out, LaunchFrameKind::output);
-      if (watches[4 + 3 * i].ready) pass_on(tasks_[i], tasks_[i].error, LaunchFrameKind::error);
+      if (watches[3 + 3 * i].ready) forward_output(tasks_[i], tasks_[i].out, LaunchFrameKind::output);
+      if (watches[4 + 3 * i].ready) forward_output(tasks_[i], tasks_[i].error, LaunchFrameKind::error);
       if (watches[5 + 3 * i].ready) feed(tasks_[i]);
     }
-    if (watches[0].ready) note_ends();
+    if (watches[0].ready) handle_signals();
     wire_.send();
   }
 
-  void take_frames() {
+  void handle_frames() {
     try {
       while (const auto frame = wire_.next()) take(*frame);
     } catch (const Error& error) {
-      wire_.say(LaunchFrameKind::refused, 0,
-                packed(std::array{std::to_string(static_cast<int>(error.code())), error.text()}));
+      wire_.enqueue(LaunchFrameKind::refused, 0,
+                    packed(std::array{std::to_string(static_cast<int>(error.code())), error.text()}));
       done_ = true;
     }
   }
@@ -117,7 +117,7 @@ class Agent {
       start(StartTasks::of(frame.data));
     } else if (frame.kind == LaunchFrameKind::signal) {
       const int signal = whole_number("signal", unpacked(frame.data).at(0), 1, 64);
-      if (signal != SIGKILL) passed_on_.insert(signal);
+      if (signal != SIGKILL) group_signals_.insert(signal);
       for (const AgentTask& task : tasks_)
         if (task.running) signal_group(task.process, signal);
     } else if (frame.kind == LaunchFrameKind::input || frame.kind == LaunchFrameKind::input_end) {
@@ -140,7 +140,7 @@ class Agent {
       tasks_.push_back(started(wanted, i));
       processes.push_back(std::to_string(tasks_.back().process));
     }
-    wire_.say(LaunchFrameKind::started, wanted.first, packed(processes));
+    wire_.enqueue(LaunchFrameKind::started, wanted.first, packed(processes));
   }
 
   static AgentTask started(const StartTasks& wanted, int local) {
@@ -177,11 +177,11 @@ class Agent {
   }
 
   /// Reads once from an output of the task, and forwards the bytes. Returns whether there may be more.
-  bool pass_on(const AgentTask& task, Descriptor& from, LaunchFrameKind kind) {
+  bool forward_output(const AgentTask& task, Descriptor& from, LaunchFrameKind kind) {
     if (!from.open()) return false;
     std::array<char, 64 << 10> buffer{};
     const ssize_t got = read(from.get(), buffer.data(), buffer.size());
-    if (got > 0) wire_.say(kind, task.number, {buffer.data(), static_cast<std::size_t>(got)});
+    if (got > 0) wire_.enqueue(kind, task.number, {buffer.data(), static_cast<std::size_t>(got)});
     if (got == 0) from.close();
     return got > 0;
   }
@@ -193,22 +193,22 @@ class Agent {
       if (written < 0 && task.in.open() && errno == EAGAIN) return;
       const std::size_t taken = written > 0 ? static_cast<std::size_t>(written) : task.input.size();
       if (written <= 0) task.in.close();
-      wire_.say(LaunchFrameKind::input_taken, task.number, packed(std::array{std::to_string(taken)}));
+      wire_.enqueue(LaunchFrameKind::input_taken, task.number, packed(std::array{std::to_string(taken)}));
       task.input.erase(0, taken);
     }
     if (task.input_ends) task.in.close();
   }
 
-  void note_ends() {
+  void handle_signals() {
     while (const int signal = signals_.next()) {
       asked_to_end_ |= signal == SIGINT || signal == SIGTERM || signal == SIGHUP;
-      if (signal != SIGCHLD) passed_on_.insert(signal);
+      if (signal != SIGCHLD) group_signals_.insert(signal);
     }
     while (const auto end = next_ended_child())
       for (AgentTask& task : tasks_)
-        if (task.running && (task.process == end->process || task.process == end->group)) note_end(task, *end);
+        if (task.running && (task.process == end->process || task.process == end->group)) record_end(task, *end);
     for (AgentTask& task : tasks_)
-      if (task.running && is_over(task)) tell_end(task, task.end);
+      if (task.running && is_over(task)) send_end(task, task.end);
     const auto running = [](const AgentTask& task) { return task.running; };
     done_ |= !tasks_.empty() && std::none_of(tasks_.begin(), tasks_.end(), running);
   }
@@ -216,11 +216,12 @@ class Agent {
   /// Notes the end of a process of the task's group. If a signal for the whole group has killed the task's shell, the
   /// task consists of the programs that the shell has started. The end of the task is then the first of their ends that
   /// is not weak.
-  void note_end(AgentTask& task, const ProcessEnd& end) const {
+  void record_end(AgentTask& task, const ProcessEnd& end) const {
     const bool own = end.process == task.process;
-    const bool of_rest = task.left_programs && is_weak(task.end, passed_on_) && !passed_on_.contains(end.signal);
+    const bool of_rest =
+        task.left_programs && is_weak(task.end, group_signals_) && !group_signals_.contains(end.signal);
     if (own || of_rest) task.end = end;
-    if (own) task.left_programs = passed_on_.contains(end.signal);
+    if (own) task.left_programs = group_signals_.contains(end.signal);
   }
 
   /// Whether the task's process has ended. If a signal for the whole group killed it, its programs must also have
@@ -229,19 +230,19 @@ class Agent {
     return task.end.process != 0 && !(task.left_programs && group_lives(task.process));
   }
 
-  void tell_end(AgentTask& task, const ProcessEnd& end) {
+  void send_end(AgentTask& task, const ProcessEnd& end) {
     drain(task);
     task.running = false;
-    wire_.say(LaunchFrameKind::ended, task.number,
-              packed(std::array{std::to_string(end.exit_code), std::to_string(end.signal)}));
+    wire_.enqueue(LaunchFrameKind::ended, task.number,
+                  packed(std::array{std::to_string(end.exit_code), std::to_string(end.signal)}));
   }
 
   /// Forwards the rest of an ended task's output. A process that the task has left may still write, so the number of
   /// reads is limited; it suffices for all that a pipe holds.
   void drain(AgentTask& task) {
     constexpr int kMostReads = 32;
-    for (int i = 0; i < kMostReads && pass_on(task, task.out, LaunchFrameKind::output); ++i) continue;
-    for (int i = 0; i < kMostReads && pass_on(task, task.error, LaunchFrameKind::error); ++i) continue;
+    for (int i = 0; i < kMostReads && forward_output(task, task.out, LaunchFrameKind::output); ++i) continue;
+    for (int i = 0; i < kMostReads && forward_output(task, task.error, LaunchFrameKind::error); ++i) continue;
   }
 
   /// Forwards the rest of the output, and waits until all is sent or the launcher is gone.
@@ -258,12 +259,12 @@ class Agent {
   SignalQueue signals_;
   AgentWire wire_;
   std::vector<AgentTask> tasks_;
-  bool done_ = false;        // all tasks have ended, or none could be started
-  std::set<int> passed_on_;  // signals that all processes of tasks have got, except SIGKILL
+  bool done_ = false;            // all tasks have ended, or none could be started
+  std::set<int> group_signals_;  // signals that all processes of tasks have got, except SIGKILL
   bool asked_to_end_ = false;
-  bool alone_ = false;  // the launcher is gone
+  bool launcher_gone_ = false;  // the launcher is gone
   Duration grace_{};
-  Deadline patience_;
+  Deadline end_deadline_;
 };
 
 }  // namespace

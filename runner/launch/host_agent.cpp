@@ -20,7 +20,7 @@ constexpr int kSshFailed = 255, kNotFound = 127, kNotExecutable = 126;
 /// Parts of the messages of ssh if a host, such as a container that is still starting, cannot be reached yet.
 constexpr std::string_view kNotYet[] = {"Connection refused", "Could not resolve hostname", "No route to host"};
 
-bool says_not_yet(std::string_view line) {
+bool is_temporary_failure(std::string_view line) {
   return std::ranges::any_of(kNotYet, [&](std::string_view part) { return line.find(part) != std::string_view::npos; });
 }
 
@@ -68,47 +68,49 @@ ProgramStart program_of(const LaunchHost& host, bool remote, const LaunchOptions
 HostAgent::HostAgent(HostTasks tasks, const LaunchOptions& options, std::string earlier)
     : HostAgent(std::move(tasks), options, std::move(earlier), make_pipe(), make_pipe(), make_pipe()) {}
 
-HostAgent::HostAgent(HostTasks tasks, const LaunchOptions& options, std::string earlier, Pipe to, Pipe from, Pipe said)
+HostAgent::HostAgent(HostTasks tasks, const LaunchOptions& options, std::string earlier, Pipe to, Pipe from,
+                     Pipe stderr_pipe)
     : tasks_(std::move(tasks)),
       by_srun_(by_srun(tasks_.host, options)),
-      said_last_(std::move(earlier)),
+      stderr_last_(std::move(earlier)),
       wire_(std::move(from.reader), std::move(to.writer), kAgentBegins) {
   const bool remote = !is_this_host(name());
   ProgramStart program = program_of(tasks_.host, remote, options);
   program.in = to.reader.get();
   program.out = from.writer.get();
   if (remote) {
-    program.error = said.writer.get();
-    said_ = std::move(said.reader);
-    never_wait(said_);
+    program.error = stderr_pipe.writer.get();
+    stderr_pipe_ = std::move(stderr_pipe.reader);
+    never_wait(stderr_pipe_);
   }
   process_ = start_program(program);
   running = tasks_.count;
 }
 
-std::vector<std::string> HostAgent::read_said() {
+std::vector<std::string> HostAgent::read_stderr() {
   std::array<char, 4096> buffer{};
-  const ssize_t got = read(said_.get(), buffer.data(), buffer.size());
-  said_ended_ = got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
-  if (got > 0) said_begun_.append(buffer.data(), static_cast<std::size_t>(got));
-  if (said_ended_ && !said_begun_.empty()) said_begun_ += '\n';
+  const ssize_t got = read(stderr_pipe_.get(), buffer.data(), buffer.size());
+  stderr_ended_ = got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
+  if (got > 0) stderr_partial_.append(buffer.data(), static_cast<std::size_t>(got));
+  if (stderr_ended_ && !stderr_partial_.empty()) stderr_partial_ += '\n';
   std::vector<std::string> lines;
-  for (std::size_t end = 0; (end = said_begun_.find('\n')) != std::string::npos; said_begun_.erase(0, end + 1)) {
-    const std::string_view line = trimmed(std::string_view(said_begun_).substr(0, end));
+  for (std::size_t end = 0; (end = stderr_partial_.find('\n')) != std::string::npos;
+       stderr_partial_.erase(0, end + 1)) {
+    const std::string_view line = trimmed(std::string_view(stderr_partial_).substr(0, end));
     if (line.empty() || line.find(kNoBinding) != std::string_view::npos) continue;
-    said_last_ = formatted("{:.400}", line);
-    if (!may_come_later()) lines.push_back(said_last_);
+    stderr_last_ = formatted("{:.400}", line);
+    if (!may_retry()) lines.push_back(stderr_last_);
   }
   return lines;
 }
 
-bool HostAgent::may_come_later() const {
-  return is_remote() && !by_srun_ && !hello && says_not_yet(said_last_);
+bool HostAgent::may_retry() const {
+  return is_remote() && !by_srun_ && !hello && is_temporary_failure(stderr_last_);
 }
 
 Error HostAgent::lost() const {
   const std::string where = "host " + name() + " (" + tasks_.host.where + "): ";
-  const std::string why = said_last_.empty() ? "" : ": " + said_last_;
+  const std::string why = stderr_last_.empty() ? "" : ": " + stderr_last_;
   const int code = end ? end->code() : 0;
   if (!is_remote())
     return Error(Code::peer_lost, where + "the agent that runs its tasks " + (end ? end->text() : "is gone"));
@@ -118,7 +120,7 @@ Error HostAgent::lost() const {
   if (!hello && by_srun_)
     return Error(Code::peer_lost, where + "srun cannot start ferry there" + why)
         .hint("srun --overlap --nodelist=" + name() + " true; or --ssh ssh");
-  if (!hello && may_come_later())
+  if (!hello && may_retry())
     return Error(Code::peer_lost, where + "it cannot be reached by ssh" + why)
         .hint("a longer --deadline, or ssh " + name() + " true");
   if (!hello)

@@ -23,20 +23,22 @@ class HostAgent {
 
   [[nodiscard]] const HostTasks& tasks() const { return tasks_; }
   [[nodiscard]] const std::string& name() const { return tasks_.host.name; }
-  [[nodiscard]] bool is_remote() const { return said_.open(); }
+  [[nodiscard]] bool is_remote() const { return stderr_pipe_.open(); }
   [[nodiscard]] int process() const { return process_; }
   [[nodiscard]] AgentWire& wire() { return wire_; }
   [[nodiscard]] const AgentWire& wire() const { return wire_; }
 
   /// Watches the stderr of ssh or srun.
-  [[nodiscard]] DescriptorWatch to_said() const { return {said_.get(), said_.open() && !said_ended_, false, false}; }
+  [[nodiscard]] DescriptorWatch stderr_watch() const {
+    return {stderr_pipe_.get(), stderr_pipe_.open() && !stderr_ended_, false, false};
+  }
   /// Reads the available part of this stderr. Returns its complete lines, except lines that do not concern the job.
-  [[nodiscard]] std::vector<std::string> read_said();
+  [[nodiscard]] std::vector<std::string> read_stderr();
 
   /// Whether the last reason why ssh did not reach the host may be temporary: the host, or its name, does not exist
   /// yet.
-  [[nodiscard]] bool may_come_later() const;
-  [[nodiscard]] const std::string& reason() const { return said_last_; }
+  [[nodiscard]] bool may_retry() const;
+  [[nodiscard]] const std::string& reason() const { return stderr_last_; }
 
   /// The reason why an agent ended before its tasks; names the host.
   [[nodiscard]] Error lost() const;
@@ -47,13 +49,13 @@ class HostAgent {
   std::optional<ProcessEnd> end;    ///< end of the child process: the agent, ssh or srun
 
  private:
-  HostAgent(HostTasks tasks, const LaunchOptions& options, std::string earlier, Pipe to, Pipe from, Pipe said);
+  HostAgent(HostTasks tasks, const LaunchOptions& options, std::string earlier, Pipe to, Pipe from, Pipe stderr_pipe);
 
   HostTasks tasks_;
   bool by_srun_;
-  Descriptor said_;  // stderr of ssh or srun; not open without them
-  bool said_ended_ = false;
-  std::string said_begun_, said_last_;
+  Descriptor stderr_pipe_;  // stderr of ssh or srun; not open without them
+  bool stderr_ended_ = false;
+  std::string stderr_partial_, stderr_last_;
   int process_ = 0;
   AgentWire wire_;
 };

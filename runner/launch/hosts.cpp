@@ -54,7 +54,7 @@ class HostReader {
     if (key == "slots") {
       host.slots = number(key, value);
     } else if (key == "max_slots" || key == "max-slots") {
-      host.most = number(key, value);
+      host.max_tasks = number(key, value);
     } else {
       const std::string like = nearest(key, std::vector<std::string>{"slots", "max_slots"});
       fail(formatted("unknown word {:?}{}", text, as_is(like.empty() ? "" : "; " + like + "=N?")));
@@ -98,10 +98,10 @@ class HostList {
     if (is_new) return hosts_.push_back(std::move(host));
     LaunchHost& before = hosts_[place->second];
     before.slots += host.slots;
-    before.most = std::min(before.most, host.most);
-    if (before.slots > std::min(before.most, kMostSlots))
+    before.max_tasks = std::min(before.max_tasks, host.max_tasks);
+    if (before.slots > std::min(before.max_tasks, kMostSlots))
       reader.fail(before.name + " has " + plural(static_cast<std::uint64_t>(before.slots), "slot") + ", from " +
-                  before.where + " on, and may have " + std::to_string(std::min(before.most, kMostSlots)));
+                  before.where + " on, and may have " + std::to_string(std::min(before.max_tasks, kMostSlots)));
   }
   [[nodiscard]] std::vector<LaunchHost> take() { return std::move(hosts_); }
 
@@ -112,9 +112,9 @@ class HostList {
 
 /// The most tasks that the host can get.
 int room_of(const LaunchHost& host, std::optional<int> per_host) {
-  if (per_host && *per_host > host.most)
+  if (per_host && *per_host > host.max_tasks)
     throw Error(Code::usage, "-ppn " + std::to_string(*per_host) + ": " + host.where + " allows " + host.name +
-                                 " only " + plural(static_cast<std::uint64_t>(host.most), "task"))
+                                 " only " + plural(static_cast<std::uint64_t>(host.max_tasks), "task"))
         .hint("a lower -ppn, or a higher max_slots");
   return per_host.value_or(host.slots);
 }
@@ -143,8 +143,8 @@ std::vector<LaunchHost> parse_hostfile(const std::string& file, std::string_view
     for (const std::string& word : std::span(words).subspan(1)) reader.set(host, word);
     if (has_slots && host.slots != named)
       reader.fail(formatted("{:?} contradicts slots={}", words.front(), host.slots));
-    if (host.slots > host.most)
-      reader.fail("slots=" + std::to_string(host.slots) + " is more than max_slots=" + std::to_string(host.most));
+    if (host.slots > host.max_tasks)
+      reader.fail("slots=" + std::to_string(host.slots) + " is more than max_slots=" + std::to_string(host.max_tasks));
     list.add(std::move(host), reader);
   }
   std::vector<LaunchHost> hosts = list.take();

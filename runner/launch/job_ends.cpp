@@ -20,19 +20,19 @@ TaskFailure failure_of(const Error& error, const std::string& host) {
 
 bool JobEnds::add(int task, const std::string& host, const ProcessEnd& end) {
   if (end.code() == 0) return false;
-  note(failure_of(task, host, end));
+  add_failure(failure_of(task, host, end));
   return true;
 }
 
 void JobEnds::add(const Error& error, const std::string& host) {
-  note(failure_of(error, host));
+  add_failure(failure_of(error, host));
 }
 
-void JobEnds::lose(int task, const std::string& host, const ProcessEnd& end) {
-  if (!own_doing_) lost_.push_back(failure_of(task, host, end));
+void JobEnds::add_loss(int task, const std::string& host, const ProcessEnd& end) {
+  if (!shutting_down_) lost_.push_back(failure_of(task, host, end));
 }
 
-void JobEnds::lose(const Error& error, const std::string& host) {
+void JobEnds::add_loss(const Error& error, const std::string& host) {
   lost_.push_back(failure_of(error, host));
 }
 
@@ -42,15 +42,15 @@ std::vector<std::string> JobEnds::lost() const {
   return texts;
 }
 
-void JobEnds::note(TaskFailure failure) {
-  if (!own_doing_)
+void JobEnds::add_failure(TaskFailure failure) {
+  if (!shutting_down_)
     failures_.push_back(std::move(failure));
-  else if (!own_)
-    own_ = std::move(failure);
+  else if (!shutdown_failure_)
+    shutdown_failure_ = std::move(failure);
 }
 
 std::optional<TaskFailure> JobEnds::first() const {
-  if (failures_.empty()) return own_;
+  if (failures_.empty()) return shutdown_failure_;
   if (!lost_.empty() && failures_.front().code == kPeerLost) return lost_.front();
   const TaskFailure& noticed = failures_.front();
   if (noticed.code != kPeerLost) return noticed;

@@ -27,24 +27,24 @@ class JobEnds {
   void add(const Error& error, const std::string& host);
   /// The same for a task or host that the job may lose. The loss becomes the failure of the job only if another task
   /// then fails because it lost a peer.
-  void lose(int task, const std::string& host, const ProcessEnd& end);
-  void lose(const Error& error, const std::string& host);
+  void add_loss(int task, const std::string& host, const ProcessEnd& end);
+  void add_loss(const Error& error, const std::string& host);
   /// Descriptions of the lost tasks and hosts, the first one first.
   [[nodiscard]] std::vector<std::string> lost() const;
 
   /// Call it before the launcher asks tasks to end or kills them: their ends count only if nothing failed before.
-  void intervene() { own_doing_ = true; }
+  void begin_shutdown() { shutting_down_ = true; }
 
   /// The failure that the job ends with: the first one. But a task that ends with Code::peer_lost shows that another
   /// task failed first; if that task is on another host, its failure may be noticed later.
   [[nodiscard]] std::optional<TaskFailure> first() const;
 
  private:
-  void note(TaskFailure failure);
+  void add_failure(TaskFailure failure);
 
   std::vector<TaskFailure> lost_, failures_;
-  std::optional<TaskFailure> own_;  // the first failure after intervene()
-  bool own_doing_ = false;
+  std::optional<TaskFailure> shutdown_failure_;  // the first failure after begin_shutdown()
+  bool shutting_down_ = false;
 };
 
 }  // namespace ferry

@@ -69,25 +69,26 @@ void require_one_launcher(const LaunchOptions& options) {
 }
 
 /// Whether a restart may help. It does not if the command, a file or the plan is wrong, or if somebody stopped the job.
-bool may_help(const JobEnd& end) {
+bool restart_may_help(const JobEnd& end) {
   constexpr std::array kHopeless = {Code::usage, Code::file, Code::plan, Code::preempted, Code::interrupted};
-  return end.asked_by == 0 && std::none_of(kHopeless.begin(), kHopeless.end(),
-                                           [&](Code code) { return end.failure->code == static_cast<int>(code); });
+  return end.stop_signal == 0 && std::none_of(kHopeless.begin(), kHopeless.end(),
+                                              [&](Code code) { return end.failure->code == static_cast<int>(code); });
 }
 
 std::string stopped_by(int signal) {
   return std::string("stopped by signal ") + std::to_string(signal) + " (" + strsignal(signal) + ")";
 }
 
-void tell(const JobEnd& end) {
-  if (end.asked_by != 0)
-    log_info(stopped_by(end.asked_by) + ": " + end.failure->text + "; exit code " + std::to_string(end.failure->code));
+void log_end(const JobEnd& end) {
+  if (end.stop_signal != 0)
+    log_info(stopped_by(end.stop_signal) + ": " + end.failure->text + "; exit code " +
+             std::to_string(end.failure->code));
   else
     log_error(end.failure->text);
 }
 
 /// Waits before a restart. Returns the signal with which the user ends the wait, or 0 if none came.
-int stop_within(Duration wait, SignalQueue& signals) {
+int wait_for_stop(Duration wait, SignalQueue& signals) {
   const Deadline end(system_clock(), wait);
   do {
     std::array watched = {DescriptorWatch{signals.descriptor(), true, false, false}};
@@ -111,12 +112,12 @@ int launch(const LaunchOptions& options) {
     const JobEnd end = Supervisor(options, placed, others, signals).run();
     for (const std::string& text : end.lost) log_warn(text + "; the job has gone on");
     if (!end.failure) return 0;
-    tell(end);
-    if (restart > options.restarts || !may_help(end)) return end.failure->code;
+    log_end(end);
+    if (restart > options.restarts || !restart_may_help(end)) return end.failure->code;
     const Duration wait = waits.after(system_clock().now() - begin);
     const std::string which = "restart " + std::to_string(restart) + " of " + std::to_string(options.restarts);
     log_warn("the job starts again in " + seconds_text(wait) + ": " + which);
-    if (const int signal = stop_within(wait, signals); signal != 0) {
+    if (const int signal = wait_for_stop(wait, signals); signal != 0) {
       log_info(stopped_by(signal) + " before " + which + " of a job that had failed: " + end.failure->text +
                "; exit code " + std::to_string(static_cast<int>(Code::interrupted)));
       return static_cast<int>(Code::interrupted);

@@ -17,7 +17,7 @@ struct LaunchOptions {
   std::string interface;               ///< where the rendezvous listens; "": where the hosts reach this host
   std::string ssh;                     ///< command with options; "": srun for nodes of an allocation, else ssh
   std::vector<std::string> variables;  ///< "NAME=VALUE" or "NAME", for all tasks
-  bool go_on = false;                  ///< a lost task does not end the job: JobEnds::lose
+  bool continue_after_loss = false;    ///< a lost task does not end the job: JobEnds::add_loss
   int restarts = 0;                    ///< most restarts of a job that fails
   std::chrono::milliseconds restart_wait =
       std::chrono::seconds(1);  ///< before the first restart; later waits: restart_waits.hpp

@@ -19,15 +19,15 @@ namespace ferry {
 namespace {
 
 // A job is over within 5 s of its first failure: the other tasks get time to report their errors, then to clean up.
-constexpr auto kOwnWords = std::chrono::seconds(2);
-constexpr auto kToClean = std::chrono::milliseconds(1500);
-constexpr auto kToDie = std::chrono::milliseconds(700);
+constexpr auto kErrorReportTime = std::chrono::seconds(2);
+constexpr auto kCleanUpTime = std::chrono::milliseconds(1500);
+constexpr auto kKillWait = std::chrono::milliseconds(700);
 /// Longer than any job, in a number that agents can still read.
 constexpr auto kLongestGrace = std::chrono::milliseconds(1 << 30);
 /// The tasks' output is still forwarded at the end while the reader makes progress within this time.
 constexpr auto kSlowReader = std::chrono::seconds(2);
 /// The time between two tries to reach hosts by ssh.
-constexpr Duration kTryAgain = std::chrono::seconds(1);
+constexpr Duration kRetryInterval = std::chrono::seconds(1);
 
 std::string this_folder() {
   const std::unique_ptr<char, decltype(&std::free)> folder(getcwd(nullptr, 0), &std::free);
@@ -62,24 +62,24 @@ Supervisor::Supervisor(const LaunchOptions& options, std::span<const HostTasks> 
 }
 
 JobEnd Supervisor::run() {
-  after(Step::none, options_.arrival_wait);  // the time for all agents to connect
-  while (!(all_over() && output_.empty()) && !left_) turn();
+  schedule_step(Step::none, options_.arrival_wait);  // the time for all agents to connect
+  while (!(all_ended() && output_.empty()) && !left_) poll_once();
   std::optional<TaskFailure> failure = ends_.first();
-  if (failure && failure->task >= 0) failure->text += words_.of(failure->task, !failure->killed);
+  if (failure && failure->task >= 0) failure->text += last_words_.of(failure->task, !failure->killed);
   const int interrupted = static_cast<int>(Code::interrupted);
-  if (asked_by_ != 0 && (starting_ || step_ > Step::kill))
+  if (stop_signal_ != 0 && (starting_ || step_ > Step::kill))
     failure = TaskFailure{interrupted,
                           starting_ ? "no task was started" : "not all tasks had ended in time, and were killed", ""};
   std::vector<std::string> lost = failure ? std::vector<std::string>() : ends_.lost();
-  return {std::move(failure), std::move(lost), asked_by_};
+  return {std::move(failure), std::move(lost), stop_signal_};
 }
 
-bool Supervisor::all_over() const {
-  return !again_at_ &&
+bool Supervisor::all_ended() const {
+  return !retry_at_ &&
          std::all_of(agents_.begin(), agents_.end(), [](const auto& agent) { return agent->end.has_value(); });
 }
 
-void Supervisor::turn() {
+void Supervisor::poll_once() {
   constexpr std::size_t kOwn = 4, kEach = 3;
   HostAgent& first = *agents_.front();
   DescriptorWatch input = input_.watch();
@@ -92,26 +92,26 @@ void Supervisor::turn() {
   for (const auto& agent : agents_) {
     watches.push_back(agent->wire().to_read(listens));
     watches.push_back(agent->wire().to_write());
-    watches.push_back(agent->to_said());
+    watches.push_back(agent->stderr_watch());
   }
-  wait_ready(watches, again_at_ && again_at_->remaining() < step_at_.remaining() ? *again_at_ : step_at_);
+  wait_ready(watches, retry_at_ && retry_at_->remaining() < step_at_.remaining() ? *retry_at_ : step_at_);
   if (watches[1].ready) output_.write_to(TaskStream::error);  // first, since stderr begins with the table
   if (watches[2].ready) output_.write_to(TaskStream::out);
-  if (watches[3].ready) input_.pass_on(first.wire());
+  if (watches[3].ready) input_.forward_input(first.wire());
   for (std::size_t i = 0; i < agents_.size(); ++i) {
     HostAgent& agent = *agents_[i];
     if (watches[kOwn + kEach * i + 2].ready)
-      for (const std::string& line : agent.read_said()) output_.say("[" + agent.name() + "] " + line);
-    if (watches[kOwn + kEach * i].ready) take_frames(agent);
+      for (const std::string& line : agent.read_stderr()) output_.enqueue("[" + agent.name() + "] " + line);
+    if (watches[kOwn + kEach * i].ready) handle_frames(agent);
   }
-  if (watches[0].ready) take_signals();
-  if (starting_ && step_ == Step::none && all_have_come()) start_tasks();
+  if (watches[0].ready) handle_signals();
+  if (starting_ && step_ == Step::none && all_connected()) start_tasks();
   if (step_at_.expired()) do_step();
-  if (again_at_ && again_at_->expired()) try_again();
+  if (retry_at_ && retry_at_->expired()) retry_hosts();
   for (const auto& agent : agents_) agent->wire().send();
 }
 
-bool Supervisor::all_have_come() const {
+bool Supervisor::all_connected() const {
   return std::all_of(agents_.begin(), agents_.end(), [](const auto& agent) { return agent->hello.has_value(); });
 }
 
@@ -130,7 +130,7 @@ std::string Supervisor::meeting_address() const {
 
 void Supervisor::start_tasks() {
   starting_ = false;
-  after(Step::none, Duration::max());
+  schedule_step(Step::none, Duration::max());
   int world = 0;
   for (const auto& agent : agents_) world += agent->tasks().count;
   const std::string secret = fresh_secret();
@@ -147,7 +147,7 @@ void Supervisor::start_tasks() {
                      .command = options_.command,
                      .variables = variables};
     start.variables.push_back("LOCAL_WORLD_SIZE=" + std::to_string(start.count));
-    agent->wire().say(LaunchFrameKind::start, start.first, start.data());
+    agent->wire().enqueue(LaunchFrameKind::start, start.first, start.data());
   }
 }
 
@@ -157,24 +157,24 @@ void Supervisor::show_table() {
     rows.push_back({agent->is_remote() ? agent->name() : agent->hello->host, agent->tasks().first, agent->processes,
                     agent->hello->cores});
   const std::string& address = rendezvous_->address();
-  output_.say("ferry " FERRY_VERSION " launches " + options_.command.front() + "; its tasks meet at " +
-              (address.find(':') == std::string::npos ? address : "[" + address + "]") + ":" +
-              std::to_string(rendezvous_->port()));
-  for (const std::string& line : job_table(rows)) output_.say(line);
+  output_.enqueue("ferry " FERRY_VERSION " launches " + options_.command.front() + "; its tasks meet at " +
+                  (address.find(':') == std::string::npos ? address : "[" + address + "]") + ":" +
+                  std::to_string(rendezvous_->port()));
+  for (const std::string& line : job_table(rows)) output_.enqueue(line);
 }
 
-void Supervisor::take_frames(HostAgent& agent) {
+void Supervisor::handle_frames(HostAgent& agent) {
   agent.wire().receive();
   try {
     while (const auto frame = agent.wire().next()) take(agent, *frame);
   } catch (const Error& error) {
     agent.wire().close();
     ends_.add(Error(error.code(), "host " + agent.name() + ": " + error.text()), agent.name());
-    after(Step::kill, Duration::zero());
+    schedule_step(Step::kill, Duration::zero());
   }
   // The agent's process ends now and reports the reason; if it does not end, it is killed with the others.
   if (agent.hello && agent.wire().closed() && agent.running > 0 && step_ == Step::none && !may_lose(agent))
-    after(Step::ask, kOwnWords);
+    schedule_step(Step::ask, kErrorReportTime);
 }
 
 void Supervisor::take(HostAgent& agent, const LaunchFrame& frame) {
@@ -187,7 +187,7 @@ void Supervisor::take(HostAgent& agent, const LaunchFrame& frame) {
       break;
     case LaunchFrameKind::error:
       output_.take(frame.task, TaskStream::error, frame.data);
-      words_.take(frame.task, frame.data);
+      last_words_.take(frame.task, frame.data);
       break;
     case LaunchFrameKind::input_taken:
       input_.taken(static_cast<std::size_t>(number_at(texts, 0)));
@@ -212,12 +212,13 @@ void Supervisor::take(HostAgent& agent, const LaunchFrame& frame) {
       --agent.running;
       output_.end(frame.task);
       if (may_lose(frame.task, end)) {
-        ends_.lose(frame.task, agent.name(), end);
+        ends_.add_loss(frame.task, agent.name(), end);
         break;
       }
-      if (ends_.add(frame.task, agent.name(), end) && step_ == Step::none) after(Step::ask, kOwnWords);
+      if (ends_.add(frame.task, agent.name(), end) && step_ == Step::none) schedule_step(Step::ask, kErrorReportTime);
       // Tasks on a host that is cut off do not learn that the job is over, so they are asked to end.
-      if (options_.go_on && frame.task == 0 && end.code() == 0 && step_ == Step::none) after(Step::ask, options_.grace);
+      if (options_.continue_after_loss && frame.task == 0 && end.code() == 0 && step_ == Step::none)
+        schedule_step(Step::ask, options_.grace);
       break;
     }
     default:
@@ -225,98 +226,99 @@ void Supervisor::take(HostAgent& agent, const LaunchFrame& frame) {
   }
 }
 
-void Supervisor::take_signals() {
+void Supervisor::handle_signals() {
   while (const int signal = signals_.next()) {
     if (signal == SIGCHLD)
-      take_ends();
+      handle_ends();
     else if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP)
-      take_stop(signal);
+      handle_stop(signal);
     else if (signal != SIGCONT)
-      say_to_all(signal);
+      signal_all_tasks(signal);
   }
 }
 
-void Supervisor::take_stop(int signal) {
+void Supervisor::handle_stop(int signal) {
   if (signal == SIGINT) ++interrupts_;
-  const bool first = asked_by_ == 0;
-  if (first) asked_by_ = signal;
-  if (starting_ || interrupts_ > 1 || all_over()) {
-    after(Step::kill, Duration::zero());
+  const bool first = stop_signal_ == 0;
+  if (first) stop_signal_ = signal;
+  if (starting_ || interrupts_ > 1 || all_ended()) {
+    schedule_step(Step::kill, Duration::zero());
     return;
   }
-  say_to_all(signal);
-  if (first) after(Step::kill, options_.grace);
+  signal_all_tasks(signal);
+  if (first) schedule_step(Step::kill, options_.grace);
 }
 
-void Supervisor::take_ends() {
+void Supervisor::handle_ends() {
   while (const auto end = next_ended_child())
     for (const auto& agent : agents_)
       if (agent->process() == end->process) {
         agent->end = *end;
-        host_over(*agent);
+        handle_host_end(*agent);
       }
 }
 
-void Supervisor::host_over(HostAgent& agent) {
-  take_frames(agent);
-  for (const std::string& line : agent.read_said()) output_.say("[" + agent.name() + "] " + line);
+void Supervisor::handle_host_end(HostAgent& agent) {
+  handle_frames(agent);
+  for (const std::string& line : agent.read_stderr()) output_.enqueue("[" + agent.name() + "] " + line);
   agent.wire().close();
   if (agent.running == 0) return;
-  if (step_ == Step::none && agent.may_come_later()) return try_later(agent);
-  if (may_lose(agent)) return ends_.lose(agent.lost(), agent.name());
+  if (step_ == Step::none && agent.may_retry()) return schedule_retry(agent);
+  if (may_lose(agent)) return ends_.add_loss(agent.lost(), agent.name());
   ends_.add(agent.lost(), agent.name());
   if (starting_)
-    after(Step::kill, Duration::zero());
+    schedule_step(Step::kill, Duration::zero());
   else if (step_ == Step::none)
-    after(Step::ask, kOwnWords);
+    schedule_step(Step::ask, kErrorReportTime);
 }
 
-void Supervisor::try_later(const HostAgent& agent) {
-  if (!again_at_) again_at_.emplace(system_clock(), kTryAgain);
+void Supervisor::schedule_retry(const HostAgent& agent) {
+  if (!retry_at_) retry_at_.emplace(system_clock(), kRetryInterval);
   if (std::exchange(warned_, true)) return;
   log_warn("host " + agent.name() + " (" + agent.tasks().host.where + ") cannot be reached by ssh yet: " +
            agent.reason() + "; ferry tries again until --deadline (" + seconds_text(options_.arrival_wait) + ")");
 }
 
-void Supervisor::try_again() {
-  again_at_.reset();
+void Supervisor::retry_hosts() {
+  retry_at_.reset();
   for (auto& agent : agents_)
-    if (agent->end && agent->may_come_later())
+    if (agent->end && agent->may_retry())
       agent = std::make_unique<HostAgent>(agent->tasks(), options_, agent->reason());
 }
 
 /// Whether the job may continue without a task that ended like this: a signal killed it, or it lost its peers.
 bool Supervisor::may_lose(int task, const ProcessEnd& end) const {
-  return options_.go_on && task != 0 && (end.signal != 0 || end.exit_code == static_cast<int>(Code::peer_lost));
+  return options_.continue_after_loss && task != 0 &&
+         (end.signal != 0 || end.exit_code == static_cast<int>(Code::peer_lost));
 }
 
 /// The same for a host with all its tasks.
 bool Supervisor::may_lose(const HostAgent& agent) const {
-  return options_.go_on && !starting_ && agent.tasks().first != 0;
+  return options_.continue_after_loss && !starting_ && agent.tasks().first != 0;
 }
 
-void Supervisor::say_to_all(int signal) {
+void Supervisor::signal_all_tasks(int signal) {
   for (const auto& agent : agents_)
-    agent->wire().say(LaunchFrameKind::signal, 0, packed(std::array{std::to_string(signal)}));
+    agent->wire().enqueue(LaunchFrameKind::signal, 0, packed(std::array{std::to_string(signal)}));
 }
 
-void Supervisor::after(Step step, Duration time) {
+void Supervisor::schedule_step(Step step, Duration time) {
   step_ = step;
   step_at_ = Deadline(system_clock(), time);
 }
 
 /// Whether somebody still reads the tasks' output. If so, the output must not be dropped.
 bool Supervisor::waits_for_reader() {
-  return output_.take_moved() && !output_.empty();
+  return output_.take_progress() && !output_.empty();
 }
 
 void Supervisor::do_step() {
   switch (step_) {
     case Step::none: {
-      const auto refused = [](const auto& agent) { return agent->may_come_later(); };
+      const auto refused = [](const auto& agent) { return agent->may_retry(); };
       if (const auto at = std::ranges::find_if(agents_, refused); at != agents_.end()) {
         ends_.add((*at)->lost(), (*at)->name());
-        return after(Step::kill, Duration::zero());
+        return schedule_step(Step::kill, Duration::zero());
       }
       std::vector<std::string> late;
       for (const auto& agent : agents_)
@@ -327,30 +329,30 @@ void Supervisor::do_step() {
                     " s nothing is heard of " + join(late, ", "))
               .hint("a longer --deadline, or ssh " + late.front() + " true"),
           late.front());
-      after(Step::kill, Duration::zero());
+      schedule_step(Step::kill, Duration::zero());
       break;
     }
     case Step::ask:
-      ends_.intervene();
-      say_to_all(SIGTERM);
-      after(Step::kill, kToClean);
+      ends_.begin_shutdown();
+      signal_all_tasks(SIGTERM);
+      schedule_step(Step::kill, kCleanUpTime);
       break;
     case Step::kill:
-      again_at_.reset();
-      ends_.intervene();
-      say_to_all(SIGKILL);
+      retry_at_.reset();
+      ends_.begin_shutdown();
+      signal_all_tasks(SIGKILL);
       for (const auto& agent : agents_)
         if (agent->processes.empty()) agent->wire().close();
-      after(Step::abandon, kToDie);
+      schedule_step(Step::abandon, kKillWait);
       break;
     case Step::abandon:
-      if (waits_for_reader()) return after(Step::abandon, kSlowReader);
+      if (waits_for_reader()) return schedule_step(Step::abandon, kSlowReader);
       for (const auto& agent : agents_)
         if (!agent->end) signal_group(agent->process(), SIGKILL);
-      after(Step::leave, kToDie);
+      schedule_step(Step::leave, kKillWait);
       break;
     case Step::leave:
-      if (waits_for_reader()) return after(Step::leave, kSlowReader);
+      if (waits_for_reader()) return schedule_step(Step::leave, kSlowReader);
       left_ = true;
       break;
   }

@@ -22,8 +22,8 @@ namespace ferry {
 /// How a job ended.
 struct JobEnd {
   std::optional<TaskFailure> failure;  ///< none: all tasks ended with exit code 0, except for lost tasks
-  std::vector<std::string> lost;       ///< LaunchOptions::go_on: lost tasks and hosts of a job that ended well
-  int asked_by = 0;                    ///< the signal with which the user stopped the job; 0: none
+  std::vector<std::string> lost;  ///< LaunchOptions::continue_after_loss: lost tasks and hosts of a job that ended well
+  int stop_signal = 0;            ///< the signal with which the user stopped the job; 0: none
 };
 
 class Supervisor {
@@ -46,26 +46,26 @@ class Supervisor {
     ~Cleanup() { kill_descendants(others); }
   };
 
-  void turn();
-  [[nodiscard]] bool all_have_come() const;
+  void poll_once();
+  [[nodiscard]] bool all_connected() const;
   void start_tasks();
   [[nodiscard]] std::string meeting_address() const;
   void show_table();
-  [[nodiscard]] bool all_over() const;
+  [[nodiscard]] bool all_ended() const;
 
-  void take_frames(HostAgent& agent);
+  void handle_frames(HostAgent& agent);
   void take(HostAgent& agent, const LaunchFrame& frame);
-  void take_signals();
-  void take_stop(int signal);
-  void take_ends();
-  void host_over(HostAgent& agent);
-  void try_later(const HostAgent& agent);
-  void try_again();
+  void handle_signals();
+  void handle_stop(int signal);
+  void handle_ends();
+  void handle_host_end(HostAgent& agent);
+  void schedule_retry(const HostAgent& agent);
+  void retry_hosts();
   [[nodiscard]] bool may_lose(int task, const ProcessEnd& end) const;
   [[nodiscard]] bool may_lose(const HostAgent& agent) const;
-  void say_to_all(int signal);
+  void signal_all_tasks(int signal);
 
-  void after(Step step, Duration time);
+  void schedule_step(Step step, Duration time);
   void do_step();
   [[nodiscard]] bool waits_for_reader();
 
@@ -77,14 +77,14 @@ class Supervisor {
   std::optional<RendezvousServer> rendezvous_;
   TaskOutput output_;
   TaskInput input_;
-  LastWords words_;
+  LastWords last_words_;
   JobEnds ends_;
   Step step_ = Step::none;
   Deadline step_at_;
-  int asked_by_ = 0, interrupts_ = 0;
+  int stop_signal_ = 0, interrupts_ = 0;
   bool starting_ = true;              // some agents have not connected yet
   bool warned_ = false;               // about a host that cannot be reached yet
-  std::optional<Deadline> again_at_;  // the next try to reach hosts by ssh
+  std::optional<Deadline> retry_at_;  // the next try to reach hosts by ssh
   bool left_ = false;                 // agents that cannot be killed are left behind
 };
 

@@ -21,15 +21,15 @@ DescriptorWatch TaskInput::watch() const {
   return {STDIN_FILENO, !ended_ && under_way_ < kMostUnderWay && !in_background(), false, false};
 }
 
-void TaskInput::pass_on(AgentWire& wire) {
+void TaskInput::forward_input(AgentWire& wire) {
   std::array<char, kMostUnderWay> buffer{};
   const ssize_t got = read(STDIN_FILENO, buffer.data(), buffer.size());
   if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
   ended_ = got <= 0;
   if (ended_) {
-    wire.say(LaunchFrameKind::input_end, 0, {});
+    wire.enqueue(LaunchFrameKind::input_end, 0, {});
   } else {
-    wire.say(LaunchFrameKind::input, 0, {buffer.data(), static_cast<std::size_t>(got)});
+    wire.enqueue(LaunchFrameKind::input, 0, {buffer.data(), static_cast<std::size_t>(got)});
     under_way_ += static_cast<std::size_t>(got);
   }
 }

@@ -13,7 +13,7 @@ class TaskInput {
  public:
   [[nodiscard]] DescriptorWatch watch() const;
   /// Reads the available input, once, and sends it.
-  void pass_on(AgentWire& wire);
+  void forward_input(AgentWire& wire);
   /// Call it when the task has taken `bytes` bytes.
   void taken(std::size_t bytes) { under_way_ -= bytes; }
 

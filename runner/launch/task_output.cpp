@@ -56,7 +56,7 @@ void TaskOutput::take(int task, TaskStream stream, std::string_view bytes) {
     add_line(task, stream, std::string_view(begun).substr(0, kMostLine));
 }
 
-void TaskOutput::say(std::string_view line) {
+void TaskOutput::enqueue(std::string_view line) {
   error_.text.append(line).append("\n");
 }
 
@@ -78,14 +78,14 @@ void TaskOutput::write_to(TaskStream stream) {
   if (written > 0) {
     to.written += static_cast<std::size_t>(written);
     to.in_line = bytes[static_cast<std::size_t>(written) - 1] != '\n';
-    moved_ = true;
+    progressed_ = true;
   }
   if (to.left() == 0 || to.written > kMostWritten) to.text.erase(0, std::exchange(to.written, 0));
   if (written >= 0 || errno == EINTR || errno == EAGAIN) return;
   const std::string why = std::strerror(errno);
   to = {.text = {}, .lost = true};
   if (stream == TaskStream::out)
-    say("warning: stdout: " + why + "; what tasks write there is dropped, the job goes on");
+    enqueue("warning: stdout: " + why + "; what tasks write there is dropped, the job goes on");
 }
 
 /// Whether there is text to write, and writing it would not break into an incomplete line of the other stream.

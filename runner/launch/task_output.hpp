@@ -21,14 +21,14 @@ class TaskOutput {
   /// Takes output of a task. An incomplete line is kept until it is complete, or has 64 KiB.
   void take(int task, TaskStream stream, std::string_view bytes);
   /// Takes a line of the launcher's own for stderr, without its line feed.
-  void say(std::string_view line);
+  void enqueue(std::string_view line);
   /// Call it when the task writes no more: its incomplete line becomes a line.
   void end(int task);
 
   /// Writes one portion to a descriptor that is `ready`. If writing fails, drops this output and all later output.
   void write_to(TaskStream stream);
   /// Whether something was written since the last call: the reader may be slow, but still reads.
-  [[nodiscard]] bool take_moved() { return std::exchange(moved_, false); }
+  [[nodiscard]] bool take_progress() { return std::exchange(progressed_, false); }
   /// Whether all output is written.
   [[nodiscard]] bool empty() const { return out_.left() + error_.left() == 0; }
   /// Whether so much output waits for the reader that tasks should wait, too.
@@ -52,7 +52,7 @@ class TaskOutput {
 
   bool numbered_;
   bool one_place_;  // stdout and stderr go to the same file, pipe or terminal
-  bool moved_ = false;
+  bool progressed_ = false;
   std::map<std::pair<int, TaskStream>, std::string> begun_;  // incomplete lines
   Queue out_, error_;
 };

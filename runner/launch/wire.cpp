@@ -93,8 +93,8 @@ AgentWire::AgentWire(Descriptor in, Descriptor out, std::string_view begin)
   never_wait(out_);
 }
 
-void AgentWire::say(LaunchFrameKind kind, int task, std::string_view data) {
-  if (closed_ || deaf_) return;
+void AgentWire::enqueue(LaunchFrameKind kind, int task, std::string_view data) {
+  if (closed_ || reader_gone_) return;
   unsent_ += static_cast<char>(kind);
   append_u32(unsent_, static_cast<std::uint32_t>(task));
   append_u32(unsent_, static_cast<std::uint32_t>(data.size()));
@@ -103,21 +103,21 @@ void AgentWire::say(LaunchFrameKind kind, int task, std::string_view data) {
 
 void AgentWire::send() {
   std::size_t sent = 0;
-  while (!closed_ && !deaf_ && sent < unsent_.size()) {
+  while (!closed_ && !reader_gone_ && sent < unsent_.size()) {
     const ssize_t written = write(out_.get(), unsent_.data() + sent, unsent_.size() - sent);
     if (written > 0)
       sent += static_cast<std::size_t>(written);
     else if (errno == EAGAIN)
       break;
     else if (errno != EINTR)
-      deaf_ = true;  // frames that the other side has sent may still be unread
+      reader_gone_ = true;  // frames that the other side has sent may still be unread
   }
-  unsent_.erase(0, closed_ || deaf_ ? unsent_.size() : sent);
+  unsent_.erase(0, closed_ || reader_gone_ ? unsent_.size() : sent);
 }
 
 void AgentWire::receive() {
   std::array<char, kReadBytes> buffer{};
-  unread_.erase(0, std::exchange(told_, 0));
+  unread_.erase(0, std::exchange(consumed_, 0));
   while (!closed_) {
     const ssize_t got = read(in_.get(), buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
@@ -134,10 +134,10 @@ std::optional<LaunchFrame> AgentWire::next() {
     const std::size_t at = unread_.find(begin_);
     if (at == std::string::npos && unread_.size() > kMostGreeting) throw not_understood();
     if (at == std::string::npos) return {};
-    told_ = at + begin_.size();
+    consumed_ = at + begin_.size();
     begin_.clear();
   }
-  const std::string_view unread = std::string_view(unread_).substr(told_);
+  const std::string_view unread = std::string_view(unread_).substr(consumed_);
   if (unread.size() < kHeadBytes) return {};
   const auto kind = static_cast<unsigned char>(unread[0]);
   const std::uint32_t size = u32_at(unread, 5);
@@ -145,7 +145,7 @@ std::optional<LaunchFrame> AgentWire::next() {
       kind > static_cast<unsigned char>(LaunchFrameKind::signal) || size > kMostData)
     throw not_understood();
   if (unread.size() < kHeadBytes + size) return {};
-  told_ += kHeadBytes + size;
+  consumed_ += kHeadBytes + size;
   return LaunchFrame{static_cast<LaunchFrameKind>(kind), static_cast<int>(u32_at(unread, 1)),
                      std::string(unread.substr(kHeadBytes, size))};
 }

@@ -73,9 +73,9 @@ class AgentWire {
   AgentWire(Descriptor in, Descriptor out, std::string_view begin);
 
   /// Puts a frame into the output queue.
-  void say(LaunchFrameKind kind, int task, std::string_view data);
+  void enqueue(LaunchFrameKind kind, int task, std::string_view data);
   /// Puts text that is not a frame into the output queue.
-  void say_raw(std::string_view text) { unsent_ += text; }
+  void enqueue_text(std::string_view text) { unsent_ += text; }
   /// Writes as much of the queue as possible. If nobody reads any more, drops the queue and all later frames.
   void send();
   /// Reads the available input. At the end of the input, closed() becomes true.
@@ -101,9 +101,9 @@ class AgentWire {
   Descriptor in_, out_;
   std::string begin_;  // the text that comes before the frames; empty when it was found
   std::string unsent_, unread_;
-  std::size_t told_ = 0;  // bytes of unread_ that next() has returned
+  std::size_t consumed_ = 0;  // bytes of unread_ that next() has returned
   bool closed_ = false;
-  bool deaf_ = false;  // the other side reads no more
+  bool reader_gone_ = false;  // the other side reads no more
 };
 
 /// The text that an agent sends before its first frame. The launcher drops all output before it.

@@ -30,7 +30,7 @@ constexpr Duration kToEnd = std::chrono::seconds(1);
 bool is_rank(const std::string& entry) {
   const std::string name = entry.substr(0, entry.find('='));
   const auto named = [&](const LaunchVariable& variable) {
-    return variable.says == LaunchVariable::Says::rank && variable.name == name;
+    return variable.meaning == LaunchVariable::Meaning::rank && variable.name == name;
   };
   return std::ranges::any_of(kLaunchVariables, named) && std::getenv(name.c_str()) == nullptr;
 }

@@ -18,8 +18,9 @@ void add_worker_command(CLI::App& app, const std::vector<std::string>& launched,
                       "What starts the tasks, in the foreground: the first word that is no option, or all after --; "
                       "default: /usr/sbin/sshd -De");
   constexpr int kMostPort = 65535;
-  within(command->add_option("--port", *port, "The port of the ssh server; without it the port of its configuration"),
-         1, kMostPort);
+  restrict_range(
+      command->add_option("--port", *port, "The port of the ssh server; without it the port of its configuration"), 1,
+      kMostPort);
   command
       ->add_option_function<std::string>(
           "--grace", [options](const std::string& text) { options->grace = time_span("--grace", text); },

@@ -20,7 +20,7 @@ struct Rule {
   std::string pattern;
   std::string where;  ///< "rules.txt:3"
   Annotation annotation;
-  bool met = false;
+  bool matched = false;
 };
 
 /// Reads one line. Each error points at a place in the line.
@@ -38,7 +38,7 @@ class LineParser {
     if (line_[at_] == '/')
       rule.annotation.device = device();
     else
-      on_mesh(rule.annotation);
+      parse_mesh_layout(rule.annotation);
     skip_blanks();
     if (at_ < line_.size()) fail("one word too many");
     return rule;
@@ -47,7 +47,7 @@ class LineParser {
  private:
   /// Returns make(). Turns its errors into Error(usage) that names this line.
   template <class F>
-  auto located(F make) {
+  auto with_location(F make) {
     try {
       return make();
     } catch (const Error& error) {
@@ -55,7 +55,7 @@ class LineParser {
     }
   }
 
-  void on_mesh(Annotation& annotation) {
+  void parse_mesh_layout(Annotation& annotation) {
     const std::size_t start = at_;
     const Layout layout = layouts();
     expect_on();
@@ -70,13 +70,13 @@ class LineParser {
       fail("a layout of " + std::to_string(layout.size()) + " on a mesh of " + std::to_string(mesh.axes.size()) +
            " axes");
     }
-    annotation.mesh = located([&] { return graph_.mesh(std::move(mesh)); });
+    annotation.mesh = with_location([&] { return graph_.mesh(std::move(mesh)); });
     annotation.layouts = {layout};
   }
 
   DeviceSpec device() {
     const std::string_view text = word();
-    return located([&] { return DeviceSpec::parse(text); });
+    return with_location([&] { return DeviceSpec::parse(text); });
   }
 
   Layout layouts() {
@@ -178,7 +178,7 @@ void apply(Graph& graph, std::vector<Rule>& rules, std::vector<std::string>& nam
     bool placed = false;
     for (Rule& rule : rules) {
       if (::fnmatch(rule.pattern.c_str(), name.c_str(), FNM_NOESCAPE) != 0) continue;
-      rule.met = true;
+      rule.matched = true;
       if (placed) continue;
       Annotation annotation = rule.annotation;
       if (!annotation.layouts.empty())
@@ -198,7 +198,7 @@ void apply_device_rules(Graph& graph, const std::string& path) {
   std::vector<std::string> names;
   apply(graph, rules, names);
   for (const Rule& rule : rules) {
-    if (rule.met) continue;
+    if (rule.matched) continue;
     Error error(Code::usage, "{}: no op has a name like '{}'", as_is(rule.where), rule.pattern);
     const std::string like = nearest(rule.pattern, names);
     throw error.hint(like.empty() ? "ferry show prints the ops of a graph" : formatted("{}?", like));

@@ -15,7 +15,7 @@ inline constexpr std::uint64_t kMostSeed = std::numeric_limits<std::uint64_t>::m
 
 /// Makes `option` take whole numbers from `least` to `most`; Error(usage) for anything else.
 template <class T>
-CLI::Option* within(CLI::Option* option, T least, T most) {
+CLI::Option* restrict_range(CLI::Option* option, T least, T most) {
   const auto check = [name = option->get_name(false, true), least, most](std::string& text) {
     text = std::to_string(whole_number(name, text, least, most));  // CLI11 would read 010 as octal
     return std::string();

@@ -13,7 +13,7 @@ constexpr std::int64_t kMostNumber = 1'000'000'000;
 void add_own_options(CLI::App& app, const ProgramOptions& own) {
   for (const ProgramOptions::Option& option : own.options()) {
     if (option.number != nullptr)
-      within(app.add_option(option.name, *option.number, option.help), std::int64_t{1}, kMostNumber)
+      restrict_range(app.add_option(option.name, *option.number, option.help), std::int64_t{1}, kMostNumber)
           ->capture_default_str();
     else
       app.add_option(option.name, *option.word, option.help)

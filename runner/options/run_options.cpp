@@ -62,18 +62,18 @@ std::vector<GivenFile> files_read(const JobOptions& options) {
   return files;
 }
 
-void require_apart(const RunOptions& options, const std::vector<std::string>& data) {
+void require_distinct_files(const RunOptions& options, const std::vector<std::string>& data) {
   std::vector<GivenFile> read = files_read(options);
   read.push_back({"", options.file});
   read.push_back({"--graph", options.graph});
   if (!options.run.data_folder.empty())
     for (const std::string& path : data) read.push_back({"--data", options.run.data_folder + "/" + path});
-  require_apart(read, {{"--save-plan", options.save_plan},
-                       {"--flight-recorder", options.run.flight_recorder},
-                       {"--trace", options.run.trace_file},
-                       {"--metrics", options.metrics},
-                       {"--stats", options.stats},
-                       {"--report", options.report}});
+  require_distinct_files(read, {{"--save-plan", options.save_plan},
+                                {"--flight-recorder", options.run.flight_recorder},
+                                {"--trace", options.run.trace_file},
+                                {"--metrics", options.metrics},
+                                {"--stats", options.stats},
+                                {"--report", options.report}});
 }
 
 bool places_ops(const JobOptions& options) {
@@ -84,7 +84,7 @@ bool is_plan_file(const std::string& path) {
   return path.ends_with(".plan");
 }
 
-CLI::Option* takes_plan_file(CLI::Option* option) {
+CLI::Option* require_plan_file(CLI::Option* option) {
   const auto check = [name = option->get_name()](const std::string& path) {
     if (!is_plan_file(path))
       throw Error(Code::usage, "{} {}: the name of a plan's file ends in .plan", as_is(name), path)
@@ -112,9 +112,9 @@ void add_job_options(CLI::App& app, JobOptions& options) {
   app.add_option("--fetch", options.fetches, "Values to fetch; default: the entry's fetches")
       ->type_name("NAME[,NAME...]")
       ->allow_extra_args(false);
-  within(app.add_option("--fetch-to", options.fetch_to,
-                        "The task that gets the fetches, and prints or writes them; default 0"),
-         0, kMostTasks - 1)
+  restrict_range(app.add_option("--fetch-to", options.fetch_to,
+                                "The task that gets the fetches, and prints or writes them; default 0"),
+                 0, kMostTasks - 1)
       ->type_name("TASK");
   add_feed_option(app, options);
   app.add_option("--feed-part", options.feed_parts,
@@ -123,18 +123,19 @@ void add_job_options(CLI::App& app, JobOptions& options) {
       ->type_name("NAME=FILE.npy")
       ->allow_extra_args(false);
   add_dim_option(app, options);
-  within(app.add_option("--tasks", options.cluster.tasks, "Virtual tasks in this process, when no launcher started it"),
-         1, kMostTasks);
-  within(
+  restrict_range(
+      app.add_option("--tasks", options.cluster.tasks, "Virtual tasks in this process, when no launcher started it"), 1,
+      kMostTasks);
+  restrict_range(
       app.add_flag("--invariant{" + std::to_string(kDefaultShards) + "}", options.cluster.invariant,
                    "Runs as S tasks on however many there are, at most S; the results depend on S alone, bit for bit"),
       1, kMostTasks)
       ->type_name("[=S]");
   app.add_option("--jobs", options.cluster.jobs, "Names of jobs and their tasks; default: all are worker")
       ->type_name("ps=0,worker=1-3");
-  within(app.add_option("--threads", options.cluster.threads,
-                        "Of each task; default: cores of the affinity mask / tasks that share it"),
-         1, kMostThreads);
+  restrict_range(app.add_option("--threads", options.cluster.threads,
+                                "Of each task; default: cores of the affinity mask / tasks that share it"),
+                 1, kMostThreads);
   bytes_of(
       app.add_option("--memory", options.cluster.memory_bytes,
                      "The most memory for the values of a task, for example 2GB; default: the memory of its host"));
@@ -176,19 +177,22 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   add_job_options(app, options);
   app.add_option("--out", options.out, "Writes DIR/NAME.npy for each fetch; else a summary is printed")
       ->type_name("DIR");
-  within(app.add_option("--steps", options.steps, "Steps to run"), std::int64_t{1}, kMostSteps);
-  within(app.add_option("--epochs", options.epochs, "Passes over the entry's data"), std::int64_t{1}, kMostEpochs)
+  restrict_range(app.add_option("--steps", options.steps, "Steps to run"), std::int64_t{1}, kMostSteps);
+  restrict_range(app.add_option("--epochs", options.epochs, "Passes over the entry's data"), std::int64_t{1},
+                 kMostEpochs)
       ->excludes("--steps");
-  within(app.add_option("--eval-every", options.eval_every, "Runs the eval entry after every N steps, and at the end"),
-         std::int64_t{1}, kMostSteps);
-  within(app.add_option(
-             "--print-every", options.print_every,
-             "Prints a line after every N steps: means of the fetched scalars and samples a second since the last"),
-         std::int64_t{1}, kMostSteps);
+  restrict_range(
+      app.add_option("--eval-every", options.eval_every, "Runs the eval entry after every N steps, and at the end"),
+      std::int64_t{1}, kMostSteps);
+  restrict_range(
+      app.add_option(
+          "--print-every", options.print_every,
+          "Prints a line after every N steps: means of the fetched scalars and samples a second since the last"),
+      std::int64_t{1}, kMostSteps);
   app.add_option("--model", options.model, "Variables to start from")->type_name("DIR");
   app.add_option("--save", options.save, "Where the variables go at the end")->type_name("DIR");
-  within(app.add_option("--seed", options.run.seed, "Of random numbers and of the order of data; default 0"),
-         std::uint64_t{0}, kMostSeed);
+  restrict_range(app.add_option("--seed", options.run.seed, "Of random numbers and of the order of data; default 0"),
+                 std::uint64_t{0}, kMostSeed);
   app.add_option(
          "--transport", options.cluster.transport,
          "Between the tasks; default: auto, which is mpi under mpirun and srun, tcp where RANK, WORLD_SIZE, and "
@@ -216,17 +220,17 @@ void add_run_options(CLI::App& app, RunOptions& options) {
       "With --place auto: runs the plan without the proof that it computes the graph");
   app.add_flag("--check-numerics", options.run.check_numerics,
                "Ends the run at the first op that makes NaN or Inf, and names it (exit code 8); slower");
-  within(app.add_option("--check-replicas", options.run.check_replicas,
-                        "After every N steps, compares what tasks have of the same variable; ends the run at a "
-                        "difference, and names it (exit code 8)"),
-         std::int64_t{1}, kMostSteps);
+  restrict_range(app.add_option("--check-replicas", options.run.check_replicas,
+                                "After every N steps, compares what tasks have of the same variable; ends the run at a "
+                                "difference, and names it (exit code 8)"),
+                 std::int64_t{1}, kMostSteps);
   app.add_flag(
       "--sync-gpu", options.run.sync_gpu,
       "Waits for each op on a GPU before the next, so that the error of a GPU that fails names the op; slower");
   app.add_flag("--tune", options.tune,
                "Measures steps with messages of several sizes first, and runs with the best; under mpirun, which has a "
                "--tune of its own, --tune=true");
-  takes_plan_file(
+  require_plan_file(
       app.add_option("--save-plan", options.save_plan, "Writes the plan that was run, for ferry run FILE.plan"));
   CLI::Option* const checkpoint =
       app.add_option(
@@ -236,7 +240,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_option("--checkpoint-every", options.checkpoint_every, "Saves after every N steps or seconds as well")
       ->needs(checkpoint)
       ->type_name("N|Ns");
-  within(app.add_option("--checkpoint-keep", options.checkpoint_keep, "Of the newest; default 3"), 1, 1 << 20)
+  restrict_range(app.add_option("--checkpoint-keep", options.checkpoint_keep, "Of the newest; default 3"), 1, 1 << 20)
       ->needs(checkpoint);
   app.add_flag("--resume", options.resume, "Goes on from the newest checkpoint, if there is one")->needs(checkpoint);
   app.add_option("--flight-recorder", options.run.flight_recorder,

@@ -76,7 +76,7 @@ void read_costs(RunOptions& options);
 [[nodiscard]] std::vector<GivenFile> files_read(const JobOptions& options);
 /// Error(usage) if a run would overwrite a file that it reads, or write one file twice. `data` are the files of the
 /// graph's data ops, below the folder --data. Call it before anything runs.
-void require_apart(const RunOptions& options, const std::vector<std::string>& data);
+void require_distinct_files(const RunOptions& options, const std::vector<std::string>& data);
 
 /// Whether --device only places ops, which a plan has already done. A simulated device does more: it defines a task's
 /// GPUs.
@@ -85,7 +85,7 @@ void require_apart(const RunOptions& options, const std::vector<std::string>& da
 /// True if the path names a plan file.
 [[nodiscard]] bool is_plan_file(const std::string& path);
 /// Makes `option` take the name of a plan file. Error(usage) for another name, which no command would read as a plan.
-CLI::Option* takes_plan_file(CLI::Option* option);
+CLI::Option* require_plan_file(CLI::Option* option);
 
 /// Each adds one option: --dim (for ONNX models), --feed.
 void add_dim_option(CLI::App& app, JobOptions& options);

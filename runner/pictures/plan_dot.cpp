@@ -183,7 +183,7 @@ class DotText {
         out += lines;
       else
         out += "    subgraph " + name + "_" + std::to_string(region) + " {\n    label=\"" +
-               std::string(words_for(plan_.class_for(task).regions[region].kind)) + "\"; fillcolor=\"#ffffff\";\n" +
+               std::string(frame_label(plan_.class_for(task).regions[region].kind)) + "\"; fillcolor=\"#ffffff\";\n" +
                lines + "    }\n";
     }
     return out + "  }\n";

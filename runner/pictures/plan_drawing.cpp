@@ -40,7 +40,7 @@ std::string bytes_text(std::uint64_t bytes) {
   return digits + " B";
 }
 
-std::string_view words_for(Region::Kind kind) {
+std::string_view frame_label(Region::Kind kind) {
   switch (kind) {
     case Region::Kind::condition:
       return "before each iteration";
@@ -105,8 +105,8 @@ void PlanDrawing::draw(int task, const PlanClass& role, std::uint32_t region, st
   if (what.what == Opcode::receive) received_[what.channel()] = box;
   for (const std::uint32_t b : role.inputs(what)) arrows_from(role, b, box);
   for (const std::uint32_t buffer : role.outputs(what)) {
-    if (what.what == Opcode::loop) carried(role, buffer, box);
-    made(role, buffer, box);
+    if (what.what == Opcode::loop) record_carried(role, buffer, box);
+    record_maker(role, buffer, box);
   }
 }
 
@@ -184,7 +184,7 @@ void PlanDrawing::arrows_from(const PlanClass& role, std::uint32_t buffer, Index
   }
 }
 
-void PlanDrawing::made(const PlanClass& role, std::uint32_t buffer, Index box) {
+void PlanDrawing::record_maker(const PlanClass& role, std::uint32_t buffer, Index box) {
   const std::uint32_t storage = storage_of(role, buffer);
   makers_[buffer] = box;
   if (role.buffers[buffer].bytes < role.buffers[storage].bytes) {
@@ -199,7 +199,7 @@ void PlanDrawing::made(const PlanClass& role, std::uint32_t buffer, Index box) {
 
 /// For a buffer that a loop carries: adds the arrow from the box that made it, and notes that writes in the body go
 /// back to the loop.
-void PlanDrawing::carried(const PlanClass& role, std::uint32_t buffer, Index loop) {
+void PlanDrawing::record_carried(const PlanClass& role, std::uint32_t buffer, Index loop) {
   if (const Index from = maker(role, buffer); from != kNothing) arrows_.push_back({from, loop});
   kept_[storage_of(role, buffer)] = loop;
 }

@@ -73,8 +73,8 @@ class PlanDrawing {
   Index collective(int task, std::uint32_t number);
   [[nodiscard]] Index maker(const PlanClass& role, std::uint32_t buffer) const;
   void arrows_from(const PlanClass& role, std::uint32_t buffer, Index box);
-  void made(const PlanClass& role, std::uint32_t buffer, Index box);
-  void carried(const PlanClass& role, std::uint32_t buffer, Index loop);
+  void record_maker(const PlanClass& role, std::uint32_t buffer, Index box);
+  void record_carried(const PlanClass& role, std::uint32_t buffer, Index loop);
   [[nodiscard]] std::vector<std::string> titles(const PlanClass& role, Range instructions) const;
   [[nodiscard]] std::string title(const Instruction& what) const;
   [[nodiscard]] std::string sizes_text(const Buffer& buffer) const;
@@ -97,7 +97,7 @@ class PlanDrawing {
 };
 
 /// "before each iteration": the label of the frame around a region's boxes.
-[[nodiscard]] std::string_view words_for(Region::Kind kind);
+[[nodiscard]] std::string_view frame_label(Region::Kind kind);
 
 /// "2,880 B".
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);

@@ -26,9 +26,9 @@ class PathFinder {
     while (now_ > 0) {
       const std::optional<std::uint32_t> last = before(task_, thread_, now_);
       if (!last) {
-        rest(0);
+        add_idle_time(0);
       } else if (run_.events[*last].end < now_) {
-        if (!to_other_thread(run_.events[*last].end)) rest(run_.events[*last].end);
+        if (!to_other_thread(run_.events[*last].end)) add_idle_time(run_.events[*last].end);
       } else {
         follow(*last);
       }
@@ -64,7 +64,7 @@ class PathFinder {
       other = thread;
     }
     if (!other) return false;
-    rest(latest);
+    add_idle_time(latest);
     thread_ = *other;
     return true;
   }
@@ -72,7 +72,7 @@ class PathFinder {
   void follow(std::uint32_t index) {
     const TracedEvent& event = run_.events[index];
     if (event.activity == Activity::thread_wait && to_other_thread(event.begin)) return;
-    if (late_by(run_, event) > 0) {
+    if (sender_delay(run_, event) > 0) {
       const TracedEvent& sender = run_.events[run_.messages[static_cast<std::size_t>(event.message)].sender];
       if (sender.begin < now_) {
         add(PathSegment::Kind::message, sender.begin, index);
@@ -92,7 +92,7 @@ class PathFinder {
   }
 
   /// Adds the time from `begin` to now, in which no event ran, as time inside of steps or outside of them.
-  void rest(std::int64_t begin) {
+  void add_idle_time(std::int64_t begin) {
     while (now_ > begin) {
       const std::vector<const TracedStep*>& steps = steps_[task_];
       const auto at = std::ranges::lower_bound(steps, now_, {}, [](const TracedStep* step) { return step->begin; });

@@ -75,7 +75,7 @@ class PlacedPlan {
         continue;
       }
       const std::vector<int> equal = tasks_of_class(plan_, plan_.class_of[static_cast<std::size_t>(task)]);
-      const auto title = region == 1 ? std::string_view() : words_for(plan_.class_for(task).regions[region].kind);
+      const auto title = region == 1 ? std::string_view() : frame_label(plan_.class_for(task).regions[region].kind);
       columns[number] = {task, (equal.size() > 1 ? "tasks " : "task ") + ranges(equal), title};
     }
     return columns;

@@ -20,9 +20,9 @@ bool is_stencil(const Instruction& instruction) {
   return instruction.what == Opcode::stencil_begin || instruction.what == Opcode::stencil;
 }
 
-class Reckoning {
+class TimeEstimator {
  public:
-  Reckoning(const Plan& plan, const PlanClass& role, const OpSet& ops) : plan_(plan), role_(role), ops_(ops) {}
+  TimeEstimator(const Plan& plan, const PlanClass& role, const OpSet& ops) : plan_(plan), role_(role), ops_(ops) {}
 
   [[nodiscard]] std::int64_t picoseconds(const Instruction& instruction) const {
     if (crosses_devices(instruction)) return copying(plan_.topology.host_gpu, instruction);
@@ -89,7 +89,7 @@ class Reckoning {
 template <class F>
 void for_each_timed(const Plan& plan, int task, const OpSet& ops, const F& f) {
   const PlanClass& role = plan.class_for(task);
-  const Reckoning reckoning(plan, role, ops);
+  const TimeEstimator estimator(plan, role, ops);
   std::set<std::uint32_t> begun;
   for (const Region& region : role.regions) {
     if (region.kind == Region::Kind::tile) continue;
@@ -99,7 +99,7 @@ void for_each_timed(const Plan& plan, int task, const OpSet& ops, const F& f) {
       if (instruction.what == Opcode::stencil && !begun.insert(instruction.region()).second)
         continue;  // only the edges, after its stencil_begin
       if (instruction.what == Opcode::stencil_begin) begun.insert(instruction.region());
-      f(region, instruction, reckoning.picoseconds(instruction));
+      f(region, instruction, estimator.picoseconds(instruction));
     }
   }
 }

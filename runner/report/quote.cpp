@@ -21,9 +21,9 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kMostRoles = 5, kMostLines = 6, kMostMessages = 4, kMostOps = 4;  // in a text of one screen
 constexpr double kHour = 3600, kSteps = 1000;  // the price of kSteps steps is printed if there is no epoch
 
-Estimate::Role role_of(const Plan& plan, std::uint32_t index) {
+Estimate::TaskClass role_of(const Plan& plan, std::uint32_t index) {
   const PlanClass& from = plan.classes[index];
-  Estimate::Role role{"class " + std::to_string(index), tasks_of_class(plan, index), from.threads};
+  Estimate::TaskClass role{"class " + std::to_string(index), tasks_of_class(plan, index), from.threads};
   for (const PlanDevice& device : from.devices) role.bytes += device.step_bytes + device.state_bytes;
   for (const PlanVariable& variable : from.variables) role.variable_bytes += from.buffers[variable.buffer].bytes;
   return role;
@@ -112,7 +112,7 @@ std::string tasks_text(const std::vector<int>& tasks) {
 std::string memory_text(const Estimate& job) {
   std::string text = "memory of a task\n";
   for (std::size_t i = 0; i < std::min(job.roles.size(), kMostRoles); ++i) {
-    const Estimate::Role& role = job.roles[i];
+    const Estimate::TaskClass& role = job.roles[i];
     text += right_aligned(human_bytes(role.bytes), 12) + "  " + role.name + ": " + tasks_text(role.tasks) + ", " +
             plural(role.threads, "thread") + "; variables take " + human_bytes(role.variable_bytes) + " of it\n";
   }
@@ -205,8 +205,8 @@ void add_estimate(const Quote& quote, const Estimate& estimate, Json& json) {
   json["step_seconds"] = estimate.step_seconds;
   json["computing_seconds"] = estimate.computing_seconds;
   json["message_seconds"] = estimate.message_seconds;
-  for (const Estimate::Role& role : estimate.roles) json["memory_bytes"][role.name] = role.bytes;
-  for (const Estimate::Role& role : estimate.roles) json["variable_bytes"][role.name] = role.variable_bytes;
+  for (const Estimate::TaskClass& role : estimate.roles) json["memory_bytes"][role.name] = role.bytes;
+  for (const Estimate::TaskClass& role : estimate.roles) json["variable_bytes"][role.name] = role.variable_bytes;
   if (quote.price) json["step_price"] = price_of(quote, estimate.tasks, estimate.step_seconds);
   if (!estimate.epoch_seconds) return;
   json["epoch_seconds"] = *estimate.epoch_seconds;
@@ -234,7 +234,7 @@ Json row_json(const Quote& quote, const Quote::Row& row) {
 
 std::uint64_t Estimate::bytes() const {
   std::uint64_t most = 0;
-  for (const Role& role : roles) most = std::max(most, role.bytes);
+  for (const TaskClass& role : roles) most = std::max(most, role.bytes);
   return most;
 }
 
@@ -274,7 +274,7 @@ std::string quote_text(const Quote& quote) {
 std::string quote_json(const Quote& quote) {
   Json json = {{"entry", quote.entry}};
   add_estimate(quote, quote.job, json);
-  for (const Estimate::Role& role : quote.job.roles) json["tasks_of"][role.name] = role.tasks;
+  for (const Estimate::TaskClass& role : quote.job.roles) json["tasks_of"][role.name] = role.tasks;
   if (quote.data) json["epoch_steps"] = quote.data->steps();
   if (quote.price) json["task_hour_price"] = *quote.price;
   if (quote.iterations > 0) json["loop_iterations"] = quote.iterations;

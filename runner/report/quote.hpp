@@ -16,7 +16,7 @@ namespace ferry {
 /// The estimate of a step on one number of tasks.
 struct Estimate {
   /// Tasks that do the same.
-  struct Role {
+  struct TaskClass {
     std::string name;  ///< "class 0", as in `ferry plan`
     std::vector<int> tasks;
     std::uint32_t threads = 1;
@@ -25,7 +25,7 @@ struct Estimate {
   };
   int tasks = 1;
   std::string placement = {};  ///< the choice of --place auto: "mesh 2"; else empty
-  std::vector<Role> roles = {};
+  std::vector<TaskClass> roles = {};
   double step_seconds = 0, computing_seconds = 0, message_seconds = 0;  ///< as in StepEstimate
   std::optional<double> epoch_seconds = {};                             ///< none: the entry reads no data
 

@@ -16,7 +16,7 @@ constexpr std::string_view kBegin = "<!doctype html>\n<!-- ferry report -->\n";
 constexpr std::string_view kOpen = "<script type=\"application/json\" class=\"run\"", kClose = "</script>";
 
 /// JSON in a script element must not contain "<".
-std::string shielded(std::string_view json) {
+std::string escape_for_script(std::string_view json) {
   std::string text;
   text.reserve(json.size());
   for (const char c : json)
@@ -36,8 +36,9 @@ std::string report_page(const std::vector<ReportedRun>& runs) {
   page += kPageBody;
   for (const ReportedRun& run : runs) {
     page += kOpen;
-    page += ">\n" + shielded("{\"name\":" + Json(run.name).dump(-1, ' ', false, Json::error_handler_t::replace) +
-                             ",\"run\":" + run.json + "}");
+    page +=
+        ">\n" + escape_for_script("{\"name\":" + Json(run.name).dump(-1, ' ', false, Json::error_handler_t::replace) +
+                                  ",\"run\":" + run.json + "}");
     page += "\n" + std::string(kClose) + "\n";
   }
   return page + "<script>\n" + std::string(kPageScript) + "</script>\n</html>\n";

@@ -23,12 +23,12 @@ std::string name_in_trace(const Plan& plan, const Instruction& instruction) {
 
 /// The lifetimes of the values of a class. A value belongs to the innermost region that has all instructions that touch
 /// it. In this region, the loop or branch of a nested region counts as the instruction that touches the value.
-class Lives {
+class ArenaLifetimes {
  public:
-  Lives(const Plan& plan, const PlanClass& role) : plan_(plan), role_(role), owners_(role.regions.size()) {
+  ArenaLifetimes(const Plan& plan, const PlanClass& role) : plan_(plan), role_(role), owners_(role.regions.size()) {
     visit(kStepRegion);
     for (const auto& [storage, life] : lives_) values_[life.region].push_back(storage);
-    for (auto& [storage, life] : lives_) life.handed_on = is_handed_on(storage, life);
+    for (auto& [storage, life] : lives_) life.reused_in_place = is_reused_in_place(storage, life);
   }
 
   /// Adds the values on one device.
@@ -37,7 +37,7 @@ class Lives {
     for (std::uint32_t i = 0; i < step.count; ++i) {
       const Instruction& instruction = role_.instructions[step[i]];
       memory.names.push_back(name_in_trace(plan_, instruction));
-      if (const std::uint64_t bytes = most_nested(instruction, device); bytes > 0)
+      if (const std::uint64_t bytes = nested_peak_bytes(instruction, device); bytes > 0)
         memory.values.push_back({"in " + memory.names.back(), line_text(instruction), bytes, i, i});
     }
     for (const auto& [storage, life] : lives_) {
@@ -46,7 +46,7 @@ class Lives {
       memory.planned = std::max(memory.planned, buffer.offset + buffer.bytes);
       if (life.region != kStepRegion) continue;
       memory.values.push_back({value_text(buffer), line_text(role_.instructions[step[life.first]]), buffer.bytes,
-                               life.first, life.last, life.handed_on});
+                               life.first, life.last, life.reused_in_place});
     }
   }
 
@@ -57,7 +57,7 @@ class Lives {
   };
   struct Life {
     std::uint32_t region = kNone, first = 0, last = 0;
-    bool handed_on = false;
+    bool reused_in_place = false;
   };
 
   void visit(std::uint32_t region) {
@@ -93,7 +93,7 @@ class Lives {
   }
 
   /// Whether the last instruction that reads the value makes another value in its place.
-  [[nodiscard]] bool is_handed_on(std::uint32_t storage, const Life& life) const {
+  [[nodiscard]] bool is_reused_in_place(std::uint32_t storage, const Life& life) const {
     const Instruction& last = role_.instructions[role_.regions[life.region].instructions[life.last]];
     for (const std::uint32_t b : role_.outputs(last)) {
       const std::uint32_t output = storage_of(role_, b);
@@ -111,7 +111,7 @@ class Lives {
   }
 
   /// The most bytes that values of the region, and of regions nested in it, have on the device at one time.
-  [[nodiscard]] std::uint64_t most_in(std::uint32_t region, std::uint32_t device) const {
+  [[nodiscard]] std::uint64_t peak_bytes(std::uint32_t region, std::uint32_t device) const {
     const Range range = role_.regions[region].instructions;
     std::vector<std::int64_t> changes(range.count + 1, 0);
     if (const auto values = values_.find(region); values != values_.end())
@@ -120,19 +120,19 @@ class Lives {
         const Life& life = lives_.at(storage);
         const auto bytes = static_cast<std::int64_t>(role_.buffers[storage].bytes);
         changes[life.first] += bytes;
-        changes[life.last + (life.handed_on && life.first < life.last ? 0 : 1)] -= bytes;
+        changes[life.last + (life.reused_in_place && life.first < life.last ? 0 : 1)] -= bytes;
       }
     std::int64_t now = 0, most = 0;
     for (std::uint32_t at = 0; at < range.count; ++at) {
       now += changes[at];
-      most = std::max(most, now + static_cast<std::int64_t>(most_nested(role_.instructions[range[at]], device)));
+      most = std::max(most, now + static_cast<std::int64_t>(nested_peak_bytes(role_.instructions[range[at]], device)));
     }
     return static_cast<std::uint64_t>(most);
   }
 
-  [[nodiscard]] std::uint64_t most_nested(const Instruction& instruction, std::uint32_t device) const {
+  [[nodiscard]] std::uint64_t nested_peak_bytes(const Instruction& instruction, std::uint32_t device) const {
     if (instruction.what != Opcode::loop && instruction.what != Opcode::branch) return 0;
-    return std::max(most_in(instruction.region(), device), most_in(instruction.other_region(), device));
+    return std::max(peak_bytes(instruction.region(), device), peak_bytes(instruction.other_region(), device));
   }
 
   [[nodiscard]] std::string value_text(const Buffer& buffer) const {
@@ -206,7 +206,7 @@ std::vector<StepMemory> step_memories(const Plan& plan) {
     const std::vector<int> tasks = tasks_of_class(plan, index);
     if (tasks.empty()) continue;
     ++roles;
-    const Lives lives(plan, plan.classes[index]);
+    const ArenaLifetimes lives(plan, plan.classes[index]);
     for (std::uint32_t d = 0; d < plan.classes[index].devices.size(); ++d) {
       const PlanDevice& device = plan.classes[index].devices[d];
       StepMemory memory;
@@ -230,7 +230,7 @@ std::optional<MemoryCurve> memory_curve(const StepMemory& memory, const TracedRu
   const StepTimes times = times_of(memory, run, *last);
   const auto begin = [&](const StepMemory::Value& value) { return times.begin[value.first]; };
   const auto end = [&](const StepMemory::Value& value) {
-    return std::max(begin(value), value.handed_on ? times.begin[value.last] : times.end[value.last]);
+    return std::max(begin(value), value.reused_in_place ? times.begin[value.last] : times.end[value.last]);
   };
   std::map<std::int64_t, std::int64_t> changes;  // bytes by time
   for (const StepMemory::Value& value : memory.values) {

@@ -19,7 +19,7 @@ struct StepMemory {
     std::string line;  ///< the user's line
     std::uint64_t bytes = 0;
     std::uint32_t first = 0, last = 0;  ///< indices into `names`: the first and the last instruction that touch it
-    bool handed_on = false;             ///< the last instruction makes another value in its place
+    bool reused_in_place = false;       ///< the last instruction makes another value in its place
   };
   int task = 0;
   std::string tasks;               ///< all tasks of this role: "tasks 0-3"

@@ -15,7 +15,7 @@ void add(const TracedRun& run, const TracedEvent& event, TimeUse& use) {
       use.moving += time;
       return;
     case Activity::message_wait: {
-      const std::int64_t late = late_by(run, event);
+      const std::int64_t late = sender_delay(run, event);
       if (late > 0) use.waiting[run.events[run.messages[static_cast<std::size_t>(event.message)].sender].task] += late;
       use.moving += time - late;
       return;
@@ -39,7 +39,7 @@ std::int64_t TimeUse::sum() const {
   return sum;
 }
 
-std::int64_t late_by(const TracedRun& run, const TracedEvent& wait) {
+std::int64_t sender_delay(const TracedRun& run, const TracedEvent& wait) {
   if (wait.message < 0) return 0;
   const TracedMessage& message = run.messages[static_cast<std::size_t>(wait.message)];
   return std::clamp<std::int64_t>(run.events[message.sender].begin - wait.begin, 0, wait.end - wait.begin);

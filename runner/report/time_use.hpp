@@ -28,6 +28,6 @@ struct TimeUse {
 
 /// The time at the beginning of a message_wait before the sender began to send. 0 if the sender is not known, or began
 /// before the wait.
-[[nodiscard]] std::int64_t late_by(const TracedRun& run, const TracedEvent& wait);
+[[nodiscard]] std::int64_t sender_delay(const TracedRun& run, const TracedEvent& wait);
 
 }  // namespace ferry

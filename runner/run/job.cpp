@@ -57,7 +57,7 @@ std::string mean_line(const Metrics::value_type& mean, const Type& type, const s
 
 }  // namespace
 
-void in_job(const JobOptions& options, bool saves, const std::function<void(const Cluster& cluster)>& body) {
+void run_in_job(const JobOptions& options, bool saves, const std::function<void(const Cluster& cluster)>& body) {
   warn_of_lost_reader();
   SignalGuard signals(saves);
   std::optional<Error> preempted;
@@ -82,7 +82,7 @@ std::optional<ModelFolder> model_folder(const RunOptions& options, const Cluster
   return std::optional<ModelFolder>(std::in_place, options.save);
 }
 
-void add_alike_options(RunOptions& options) {
+void add_compared_options(RunOptions& options) {
   const auto number = [&](const char* name, auto value) {
     if (value != 0) options.cluster.alike[name] = std::to_string(value);
   };
@@ -132,7 +132,7 @@ void Attempts::finish() const {
   if (first_) throw Error(*first_);
 }
 
-void deliver(const RunOptions& options, const Results& results, bool is_main, Attempts& attempts) {
+void write_results(const RunOptions& options, const Results& results, bool is_main, Attempts& attempts) {
   Results here;
   for (std::size_t i = 0; i < results.fetched.size(); ++i) {
     if (!results.fetched[i].defined()) continue;

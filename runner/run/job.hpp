@@ -18,7 +18,7 @@ namespace ferry {
 /// Returns f(), the work of a process before it joins its job. Sends an Error of f() to the other processes. If all
 /// processes find the same error, it is printed once (Cluster::decline).
 template <class F>
-auto before_job(const ClusterOptions& options, F f) {
+auto run_before_job(const ClusterOptions& options, F f) {
   try {
     return f();
   } catch (const Error& error) {
@@ -30,10 +30,10 @@ auto before_job(const ClusterOptions& options, F f) {
 /// and rethrows it. All processes end with the exit code of the task that failed first. Only Error(preempted) is not
 /// reported, because every task throws it by itself. Ctrl-C and SIGTERM end the run in an orderly way. With `saves`
 /// (the run saves checkpoints), SIGTERM first makes it save one.
-void in_job(const JobOptions& options, bool saves, const std::function<void(const Cluster& cluster)>& body);
+void run_in_job(const JobOptions& options, bool saves, const std::function<void(const Cluster& cluster)>& body);
 
 /// Notes in `options.cluster` the options that must be the same on all tasks: connect() compares them.
-void add_alike_options(RunOptions& options);
+void add_compared_options(RunOptions& options);
 
 /// Error(file) if a file that the run writes at its end has no folder, or is a folder; other errors if it cannot be
 /// written. All processes call it before the first step. The process of task 0 (`is_main`) checks all files; another
@@ -78,6 +78,6 @@ struct Results {
 /// Writes the requested files, or prints a line for each fetch. All processes call it: the process that has a fetch
 /// writes it; the process of task 0 (`is_main`) writes everything else. If a file cannot be written, everything else is
 /// still written or printed, and `attempts` has the error.
-void deliver(const RunOptions& options, const Results& results, bool is_main, Attempts& attempts);
+void write_results(const RunOptions& options, const Results& results, bool is_main, Attempts& attempts);
 
 }  // namespace ferry

@@ -43,7 +43,7 @@ std::string hash_of_file(const std::string& path) {
 }
 
 /// The marks of each process. Collective: all processes call it.
-std::vector<FeedMarks> of_all(const Cluster& cluster, const FeedMarks& mine) {
+std::vector<FeedMarks> exchange_marks(const Cluster& cluster, const FeedMarks& mine) {
   std::string text;
   for (const auto& [name, mark] : mine) text += name + "\n" + mark + "\n";
   std::vector<FeedMarks> all;
@@ -104,7 +104,7 @@ void require_own_parts(const Cluster& cluster, const std::vector<std::string>& p
       places[escaped(part.substr(0, equals))] = formatted("on host {}: {}", as_is(host), file_identity(file));
   }
   std::map<std::pair<std::string, std::string>, std::size_t> first;  // process, by name and place
-  const std::vector<FeedMarks> all = of_all(cluster, places);
+  const std::vector<FeedMarks> all = exchange_marks(cluster, places);
   for (std::size_t process = 0; process < all.size(); ++process)
     for (const auto& mark : all[process]) {
       const auto [other, fresh] = first.try_emplace(mark, process);
@@ -123,7 +123,7 @@ std::vector<std::string> own_feeds(const Cluster& cluster, const std::vector<std
   FeedMarks places;
   for (const auto& [name, value] : here)
     places[name] = is_number(value) ? value : formatted("on host {}: {}", as_is(host), file_identity(value));
-  const std::vector<FeedMarks> all = of_all(cluster, places);
+  const std::vector<FeedMarks> all = exchange_marks(cluster, places);
 
   FeedMarks hashes;
   bool any = false;
@@ -135,7 +135,7 @@ std::vector<std::string> own_feeds(const Cluster& cluster, const std::vector<std
         hashes[name] = is_number(mine->second) ? mine->second : hash_of_file(mine->second);
     }
   if (any)
-    if (const std::vector<FeedMarks> of_bytes = of_all(cluster, hashes); cluster.rank() == 0)
+    if (const std::vector<FeedMarks> of_bytes = exchange_marks(cluster, hashes); cluster.rank() == 0)
       require_same(cluster, of_bytes);
 
   std::vector<std::string> own;

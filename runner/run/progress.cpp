@@ -137,11 +137,11 @@ std::string TimedLines::line(std::int64_t done, const Metrics& metrics) {
 }
 
 std::string FiniteWatch::update(std::int64_t done, std::span<const Tensor> fetched) {
-  for (std::size_t i = 0; i < names_.size() && !told_; ++i) {
+  for (std::size_t i = 0; i < names_.size() && !reported_; ++i) {
     if (!fetched[i].defined() || fetched[i].rank() != 0) continue;
     const double value = fetched[i].number(0);
     if (std::isfinite(value)) continue;
-    told_ = true;
+    reported_ = true;
     return formatted("step {}: {} is {}; run the graph with --check-numerics to learn which op made it", done,
                      names_[i],
                      as_is(std::isnan(value) ? "nan"

@@ -140,7 +140,7 @@ class FiniteWatch {
 
  private:
   std::vector<std::string> names_;
-  bool told_ = false;
+  bool reported_ = false;
 };
 
 /// Reports on the steps of a run: the bar or lines every few seconds on stderr, and lines on stdout and in a file if

@@ -58,7 +58,7 @@ class Run {
                                            cluster.local_tasks());
     std::optional<ModelFolder> model = model_folder(options_, cluster);
     SessionOptions options = session_options(options_, options_.run);
-    RunReport report(started_as());
+    RunReport report(command_line());
     std::string trace;
     if (!options_.report.empty()) options.run.on_trace = [&](std::string_view text) { trace = text; };
     if (options_.balance) balance_stages(graph_, cluster.size(), cluster.topology().compute);
@@ -73,7 +73,7 @@ class Run {
       };
       checkpoints.emplace(session, selection_.request, std::move(saving));
       selection_.request.checkpoints = &*checkpoints;
-      tell_beginning(*checkpoints);
+      log_resume(*checkpoints);
     }
     if (is_main() && options_.model.empty() && (!checkpoints || checkpoints->step() == 0)) warn_of_initial_values();
     Results results;
@@ -93,7 +93,7 @@ class Run {
     if (!options_.report.empty() && ran) add_plans(session, report);
     // After stats(), which describes the last run: variables() is a run of its own.
     if (!options_.save.empty() && results.variables.empty()) results.variables = session.variables();
-    if (options_.cluster.invariant > 0) tell_cost(session);
+    if (options_.cluster.invariant > 0) log_invariant_cost(session);
     if (!options_.save_plan.empty()) results.plan = plan_file(session);
     Attempts attempts;
     attempts([&] { session.close(); });  // writes the trace
@@ -104,7 +104,7 @@ class Run {
       report.set_trace(trace, "the trace of this run");
       results.report = report_page({{"", report.json()}});
     }
-    deliver(options_, results, is_main(), attempts);
+    write_results(options_, results, is_main(), attempts);
     attempts.finish();
   }
 
@@ -120,11 +120,11 @@ class Run {
           done_(before_) {
       const RunOptions& options = run_.options_;
       if (run_.has_fetches()) run_.metrics_ = sinks_of(options, done_, curves);
-      StepReport::Options told = step_report_options(options.print_every, run_.total_);
-      told.metrics = run_.metrics_.empty() ? nullptr : &run_.metrics_;
-      told.entry = run_.selection_.entry;
+      StepReport::Options report_options = step_report_options(options.print_every, run_.total_);
+      report_options.metrics = run_.metrics_.empty() ? nullptr : &run_.metrics_;
+      report_options.entry = run_.selection_.entry;
       report_.emplace(run_.selection_.names, RunLength{.steps = run_.total_, .before = done_, .samples = run_.data_},
-                      told, system_clock());
+                      report_options, system_clock());
       if (run_.has_fetches() && (run_.total_ > 1 || options.print_every > 0 || !run_.metrics_.empty()))
         request().on_step = [this](std::int64_t, std::span<const Tensor> fetched) { report_->update(fetched); };
       if (checkpoints != nullptr && run_.eval_missing(*checkpoints, done_)) run_.evaluate(session_, done_);
@@ -318,7 +318,7 @@ class Run {
     report.add_plan(selection.entry, session.plan(selection.request).plan, ops);
   }
 
-  void tell_beginning(const Checkpoints& checkpoints) const {
+  void log_resume(const Checkpoints& checkpoints) const {
     if (!is_main() || !options_.resume) return;
     const std::string where = formatted("{:?}", options_.checkpoint);
     if (checkpoints.step() == 0)
@@ -378,7 +378,7 @@ class Run {
   }
 
   /// Logs the cost of --invariant, compared with the same run without it if that run can be planned.
-  void tell_cost(Session& session) {
+  void log_invariant_cost(Session& session) {
     const Plan& plan = session.plan(selection_.request).plan;
     if (!is_main()) return;
     const int processes = cluster_->process_of(cluster_->size() - 1) + 1;
@@ -419,15 +419,15 @@ std::string result_line(std::string_view name, const Tensor& value) {
 }
 
 int run_graph(Graph& graph, RunOptions options, const Loop& loop) {
-  add_alike_options(options);
-  Run run = before_job(options.cluster, [&] {
+  add_compared_options(options);
+  Run run = run_before_job(options.cluster, [&] {
     read_costs(options);
     if (!options.device_rules.empty()) apply_device_rules(graph, options.device_rules);
     apply_budget(graph, options.budget);
-    require_apart(options, data_files(graph));
+    require_distinct_files(options, data_files(graph));
     return Run(graph, options);
   });
-  in_job(options, !options.checkpoint.empty(), [&](const Cluster& cluster) { run.run(cluster, loop); });
+  run_in_job(options, !options.checkpoint.empty(), [&](const Cluster& cluster) { run.run(cluster, loop); });
   return 0;
 }
 

@@ -29,9 +29,9 @@ int run_program(int argc, char** argv, const ProgramOptions& own,
     add_own_options(app, own);
     add_run_options(app, options);
     app.add_option("--save-graph", save_graph_file, "Writes the graph and runs nothing")->type_name("FILE.pb");
-    if (!before_job(options.cluster, [&] { return parse_command_line(app, argc, argv); })) return 0;
+    if (!run_before_job(options.cluster, [&] { return parse_command_line(app, argc, argv); })) return 0;
     if (options.steps == 0 && options.epochs == 0) options.steps = own.default_steps();
-    Graph& graph = *before_job(options.cluster, [&] { return &graph_for(options); });
+    Graph& graph = *run_before_job(options.cluster, [&] { return &graph_for(options); });
     if (save_graph_file.empty()) return run_graph(graph, options, loop);
     if (options.balance)
       throw Error(Code::usage, "--balance: --save-graph writes the graph as the program makes it")

@@ -157,7 +157,7 @@ void run_in(const Cluster& cluster, Plan given, const Compared& compared, std::s
   const bool is_main = cluster.rank() == 0;
   std::optional<ModelFolder> model = model_folder(options, cluster);
   SessionOptions for_session = session_options(options, options.run);
-  RunReport run_report(started_as());
+  RunReport run_report(command_line());
   std::string trace;
   if (!options.report.empty()) for_session.run.on_trace = [&](std::string_view text) { trace = text; };
   if (is_main && !compared.graph)
@@ -178,10 +178,10 @@ void run_in(const Cluster& cluster, Plan given, const Compared& compared, std::s
   for (const std::size_t i : chosen) chosen_names.push_back(names[i]);
   check_written_files(options, chosen_names, is_main, has_fetches);
   MetricsSinks metrics = has_fetches ? sinks_of(options, 0, run_report.curves()) : MetricsSinks();
-  StepReport::Options told = step_report_options(options.print_every, request.steps);
-  told.metrics = metrics.empty() ? nullptr : &metrics;
-  told.entry = "plan";
-  StepReport report(names, {.steps = request.steps}, told, system_clock());
+  StepReport::Options report_options = step_report_options(options.print_every, request.steps);
+  report_options.metrics = metrics.empty() ? nullptr : &metrics;
+  report_options.entry = "plan";
+  StepReport report(names, {.steps = request.steps}, report_options, system_clock());
   if (has_fetches && (request.steps > 1 || options.print_every > 0 || !metrics.empty()))
     request.on_step = [&](std::int64_t, std::span<const Tensor> fetched) { report.update(fetched); };
   require_own_parts(cluster, options.feed_parts);
@@ -206,28 +206,28 @@ void run_in(const Cluster& cluster, Plan given, const Compared& compared, std::s
     run_report.set_trace(trace, "the trace of this run");
     results.report = report_page({{"", run_report.json()}});
   }
-  deliver(options, results, is_main, attempts);
+  write_results(options, results, is_main, attempts);
   attempts.finish();
 }
 
 }  // namespace
 
 int run_plan(RunOptions options) {
-  add_alike_options(options);
+  add_compared_options(options);
   JobOptions job = options;
   std::vector<std::size_t> chosen;
   Compared compared;
-  Plan plan = before_job(options.cluster, [&] {
+  Plan plan = run_before_job(options.cluster, [&] {
     refuse_options_of_graphs(options);
     Plan read = read_plan(local_files(), options.file);
-    require_apart(options, data_files(read));
+    require_distinct_files(options, data_files(read));
     require_whole_fetches(read);
     chosen = chosen_fetches(read, options.fetches);
     job = job_for(read, options);
     if (!options.graph.empty()) compared = compared_graph(read, options);
     return read;
   });
-  in_job(job, false, [&](const Cluster& cluster) { run_in(cluster, std::move(plan), compared, chosen, options); });
+  run_in_job(job, false, [&](const Cluster& cluster) { run_in(cluster, std::move(plan), compared, chosen, options); });
   return 0;
 }
 

@@ -74,18 +74,18 @@ SessionArguments session_options(int& argc, char** argv, const ProgramOptions& o
   add_run_options(app, options);
   hide_options_of_runs(app);
   app.allow_extras();
-  before_job(options.cluster, [&] {
+  run_before_job(options.cluster, [&] {
     if (!parse_command_line(app, argc, argv)) std::exit(0);
     refuse_options_of_runs(app);
     refuse_mistyped(app, app.remaining());
-    require_apart(options, {});
+    require_distinct_files(options, {});
     read_costs(options);
   });
   keep(app.remaining(), argc, argv);
-  add_alike_options(options);
+  add_compared_options(options);
   SessionArguments result{options.cluster, session_options(options, options.run), options.ops};
   if (!options.report.empty())
-    result.session.run.on_trace = [path = options.report, command = started_as()](std::string_view trace) {
+    result.session.run.on_trace = [path = options.report, command = command_line()](std::string_view trace) {
       RunReport report(command);
       report.set_trace(trace, "the trace of this run");
       local_files().write(path, report_page({{"", report.json()}}));

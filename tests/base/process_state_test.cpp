@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 TEST_SUITE_BEGIN("base/process_state");
 
 TEST_CASE("the command that started this process is known") {
-  CHECK(started_as().find("base_test") != std::string::npos);
+  CHECK(command_line().find("base_test") != std::string::npos);
 }
 
 TEST_CASE("a process runs, is stopped, runs on, and is gone") {
@@ -71,13 +71,13 @@ TEST_CASE("a thread that sleeps says in which system call, and on what file") {
   } else {
     for (const TimePoint end = system_clock().now() + 60s; !told.starts_with("read of ") && system_clock().now() < end;
          std::this_thread::yield())
-      told = sleeps_in(number);
+      told = current_system_call(number);
     CHECK(told.starts_with("read of pipe:["));
   }
   close(ends[1]);
   reader.join();
   close(ends[0]);
-  CHECK(sleeps_in(-1).empty());
+  CHECK(current_system_call(-1).empty());
 }
 
 TEST_SUITE_END();

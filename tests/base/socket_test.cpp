@@ -10,7 +10,7 @@ namespace {
 
 TEST_CASE("an address is read as it is written") {
   for (const char* text : {"10.0.0.1:29500", "127.0.0.1:1", "[::1]:65535", "[fd00::2]:80"}) {
-    const auto address = parsed_address(text);
+    const auto address = parse_address(text);
     REQUIRE(address.has_value());
     CHECK(address->str() == text);
   }
@@ -37,23 +37,23 @@ TEST_CASE("what is no address is told from one") {
   for (const char* text :
        {"", ":", ":80", "10.0.0.1", "10.0.0.1:", "10.0.0.1:0x50", "10.0.0.1:65536", "10.0.0.1:-1", "10.0.0.1: 80",
         "10.0.0.1:80 ", "localhost:80", "10.1:80", "[10.0.0.1]:80", "[::1:80", "[]:80", "[:80", "::1"})
-    CHECK_MESSAGE(!parsed_address(text), text);
+    CHECK_MESSAGE(!parse_address(text), text);
 }
 
 TEST_CASE("the address of a host, where there is no choice") {
   const auto host_address = [](const char* interface, const char* text) {
-    return HostAddress{interface, parsed_address(text).value()};
+    return HostAddress{interface, parse_address(text).value()};
   };
   const HostAddress one = host_address("eth0", "10.0.0.1:0"), two = host_address("ib0", "10.1.0.1:0");
   const HostAddress six = host_address("eth0", "[fd00::2]:0"), private_six = host_address("eth0", "[fd00::abcd]:0");
-  CHECK(only_address({}).str() == "127.0.0.1:0");
-  CHECK(only_address(std::array{one}).str() == "10.0.0.1:0");
-  CHECK(only_address(std::array{six}).str() == "[fd00::2]:0");
-  CHECK(only_address(std::array{six, private_six}).str() == "[fd00::2]:0");
-  CHECK(only_address(std::array{six, one}).str() == "10.0.0.1:0");
-  CHECK_THROWS_AS(static_cast<void>(only_address(std::array{six, host_address("ib0", "[fd01::2]:0")})), Error);
+  CHECK(choose_address({}).str() == "127.0.0.1:0");
+  CHECK(choose_address(std::array{one}).str() == "10.0.0.1:0");
+  CHECK(choose_address(std::array{six}).str() == "[fd00::2]:0");
+  CHECK(choose_address(std::array{six, private_six}).str() == "[fd00::2]:0");
+  CHECK(choose_address(std::array{six, one}).str() == "10.0.0.1:0");
+  CHECK_THROWS_AS(static_cast<void>(choose_address(std::array{six, host_address("ib0", "[fd01::2]:0")})), Error);
   try {
-    static_cast<void>(only_address(std::array{one, two}));
+    static_cast<void>(choose_address(std::array{one, two}));
     FAIL("no error");
   } catch (const Error& error) {
     CHECK(error.code() == Code::usage);

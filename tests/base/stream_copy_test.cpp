@@ -38,10 +38,10 @@ TEST_CASE("a copy around the caches is that of memcpy, at any place") {
 }
 
 TEST_CASE("what another core reads next is copied whole, around the caches or through them") {
-  for (const bool around : {false, true}) {
-    CAPTURE(around);
+  for (const bool stream : {false, true}) {
+    CAPTURE(stream);
     check_copies([&](std::byte* target, const std::byte* source, std::size_t bytes) {
-      copy_for_reader(target, source, bytes, around);
+      copy_for_reader(target, source, bytes, stream);
     });
   }
 }

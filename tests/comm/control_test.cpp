@@ -36,10 +36,10 @@ struct Outcome {
 struct Network;
 
 /// One task. `history` has all that happened at it, in order: its state is a function of that.
-struct Node final : public Mailbox, public Losses {
+struct Node final : public ControlSender, public Losses {
   Node(Network& all, int number);
   void post(std::span<const int> tasks, Word word, std::string_view body) override;
-  [[nodiscard]] bool passes_failures_on() const override;
+  [[nodiscard]] bool forwards_failures() const override;
   std::vector<Loss> found_lost() override { return {}; }
   void lost(const Loss& loss) override { told_lost.push_back(loss.task); }
 
@@ -68,12 +68,12 @@ struct Network {
     std::string body;
     int generation;
   };
-  explicit Network(const Scripts& all, bool passes_on) : scripts(all), passes_failures_on(passes_on) {
+  explicit Network(const Scripts& all, bool passes_on) : scripts(all), forwards_failures(passes_on) {
     for (int task = 0; task < kTasks; ++task) nodes.push_back(std::make_unique<Node>(*this, task));
   }
 
   Scripts scripts;
-  bool passes_failures_on;
+  bool forwards_failures;
   bool in_time = false;        ///< the deadline comes only when nothing else can happen
   bool looks_at_once = false;  ///< a task looks at its exchange after each event; else that is an event of its own
   test::ManualClock clock;
@@ -104,8 +104,8 @@ void Node::post(std::span<const int> tasks, Word word, std::string_view body) {
           {word, std::string(body), generation});
 }
 
-bool Node::passes_failures_on() const {
-  return network.passes_failures_on;
+bool Node::forwards_failures() const {
+  return network.forwards_failures;
 }
 
 bool Network::can_go_on(const Node& node) const {
@@ -187,11 +187,11 @@ void Network::deliver(int from, Node& to) {
   const Letter letter = std::move(queue.front());
   queue.pop_front();
   if (letter.word == Word::renewed && letter.generation > to.generation)
-    to.control.heard(from, Word::failure, letter.body);
+    to.control.handle_word(from, Word::failure, letter.body);
   const bool of_job = letter.word == Word::failure || letter.word == Word::lost;
   if (of_job && letter.generation != to.generation) return;
   if (letter.word == Word::text) to.had.insert(from);
-  to.control.heard(from, letter.word, letter.body);
+  to.control.handle_word(from, letter.word, letter.body);
 }
 
 void Network::look(Node& node) {
@@ -228,12 +228,12 @@ void Network::spare_last() {
 
 struct Play {
   Scripts scripts;
-  bool passes_failures_on = false;
+  bool forwards_failures = false;
   bool spares_last = false;
   bool in_time = false;
 
   [[nodiscard]] std::unique_ptr<Network> network() const {
-    auto made = std::make_unique<Network>(scripts, passes_failures_on);
+    auto made = std::make_unique<Network>(scripts, forwards_failures);
     if (spares_last) made->spare_last();
     made->scripts = scripts;
     made->in_time = in_time;
@@ -328,7 +328,7 @@ TEST_CASE("a task that is ahead mixes no exchanges up") {
 
 TEST_CASE("in every order a failure ends the exchange, and the failed task is named") {
   for (const bool passes_on : {false, true})
-    play_all({.scripts = {kExchange, kExchange, {Act::fail}}, .passes_failures_on = passes_on, .in_time = passes_on},
+    play_all({.scripts = {kExchange, kExchange, {Act::fail}}, .forwards_failures = passes_on, .in_time = passes_on},
              [](const Network& network) {
                for (const auto& node : network.nodes) {
                  REQUIRE(node->control.failure().has_value());
@@ -389,7 +389,7 @@ TEST_CASE("in every order the task that does not come is named at the deadline")
 
 TEST_CASE("in every order those that continue without a lost task get the same texts") {
   for (const Script& last : {Script{Act::leave}, Script{Act::exchange}})
-    play_all({.scripts = {kExchange, kExchange, last}, .passes_failures_on = true, .spares_last = true},
+    play_all({.scripts = {kExchange, kExchange, last}, .forwards_failures = true, .spares_last = true},
              [&](const Network& network) {
                const auto &first = *network.nodes[0], &second = *network.nodes[1];
                if (!in_time(first.outcomes.at(0)) || !in_time(second.outcomes.at(0))) return;
@@ -405,7 +405,7 @@ TEST_CASE("in every order those that continue without a lost task get the same t
 TEST_CASE("a job that restarts gets no texts of the failed job") {
   const Script again{Act::exchange, Act::renew, Act::exchange};
   play_some(
-      {.scripts = {again, again, {Act::fail, Act::renew, Act::exchange}}, .passes_failures_on = true, .in_time = true},
+      {.scripts = {again, again, {Act::fail, Act::renew, Act::exchange}}, .forwards_failures = true, .in_time = true},
       2000, [](const Network& network) {
         for (const auto& node : network.nodes) {
           REQUIRE(!node->outcomes.empty());

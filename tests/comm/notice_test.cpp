@@ -38,7 +38,7 @@ Deadline limit() {
 }
 
 Socket loopback_listener() {
-  return net::listening(net::resolved("127.0.0.1", 0, "test").front(), "test");
+  return net::listen_at(net::resolve("127.0.0.1", 0, "test").front(), "test");
 }
 
 /// A port where nobody listens.
@@ -93,7 +93,7 @@ void check_fails(const TcpOptions& options, Parts parts, Code code = Code::usage
 /// A connection that somebody makes to the listener.
 Socket accepted_by(const Socket& listener) {
   if (!net::ready(listener, POLLIN, limit())) throw Error(Code::stalled, "nobody connects");
-  return net::accepted(listener).value();
+  return net::accept_connection(listener).value();
 }
 
 std::string text_reply(const std::string& text) {
@@ -131,7 +131,7 @@ class FakeRedis {
       const std::vector<std::string> words = command(socket);
       for (const std::string& word : words) heard += word + (&word == &words.back() ? "\n" : "|");
       if (words[0] == "SET") put_.set_value(words[2]);
-      if (!net::sent_all(socket, std::as_bytes(std::span(reply)), limit())) throw Error(Code::peer_lost, "not heard");
+      if (!net::send_all(socket, std::as_bytes(std::span(reply)), limit())) throw Error(Code::peer_lost, "not heard");
     }
     return heard;
   }
@@ -155,7 +155,7 @@ class FakeRedis {
   static std::string line_of(const Socket& socket) {
     std::string line;
     for (char byte = 0; byte != '\n'; line += byte)
-      if (!net::received_all(socket, std::as_writable_bytes(std::span(&byte, 1)), limit()))
+      if (!net::receive_all(socket, std::as_writable_bytes(std::span(&byte, 1)), limit()))
         throw Error(Code::peer_lost, "no line");
     return line;
   }
@@ -334,7 +334,7 @@ TEST_CASE("an old notice is looked past") {
   auto other_program = std::async(std::launch::async, [&] {
     const Socket socket = accepted_by(listener);
     const std::string answer(1000, 'x');
-    static_cast<void>(net::sent_all(socket, std::as_bytes(std::span(answer)), limit()));
+    static_cast<void>(net::send_all(socket, std::as_bytes(std::span(answer)), limit()));
   });
   std::vector<std::string> replies{kOk, kNone};
   for (const std::string& address : {deserted().str(), net::local_address(listener).str(), address_of(other_secret),

@@ -96,8 +96,8 @@ TEST_CASE("a record is gathered over a network that loses, doubles and turns rou
     if (dice >> 30U == 2) inbox.push_back(datagram);
   };
   while (!gathered) {
-    now += FlightGather::kAgain;
-    for (Side& side : sides) side.exchange.say(now, send);
+    now += FlightGather::kRepeatAfter;
+    for (Side& side : sides) side.exchange.send_due(now, send);
     for (Side& side : sides)
       for (const std::string& datagram : std::exchange(side.inbox, {})) {
         BlobReader reader(datagram);
@@ -132,7 +132,7 @@ TEST_CASE("the lowest process that goes on gathers from the others, which wait f
       CHECK(watch.flights().await_end(60s));
     }
     static_cast<void>(ends[static_cast<std::size_t>(task)]->exchange("", Deadline(system_clock(), 60s)));
-    watch.flights().forget(recorder);
+    watch.flights().remove_source(recorder);
   };
   std::thread other(play, 1);
   play(0);
@@ -202,7 +202,7 @@ TEST_CASE("a session that ends leaves the record of another one there") {
   second.begins_step(7);
   here.set_source(0, first);
   here.set_source(0, second);
-  here.forget(first);
+  here.remove_source(first);
   std::vector<FlightRecord> records;
   std::atomic<bool> gathered{false};
   std::thread gathering([&] {
@@ -216,7 +216,7 @@ TEST_CASE("a session that ends leaves the record of another one there") {
       CHECK(exchange.take(kind, reader, answer));
     };
   };
-  while (!gathered) static_cast<void>(there.say(system_clock().now(), taken_by(here, taken_by(there, {}))));
+  while (!gathered) static_cast<void>(there.send_due(system_clock().now(), taken_by(here, taken_by(there, {}))));
   gathering.join();
   REQUIRE(records[0].size() == 1);
   CHECK(records[0][0].text == "step 7");

@@ -82,7 +82,7 @@ Job slow_ring() {
 /// What is warned of after the next half second.
 std::vector<std::string> warnings(SlownessWatch& watch, Job& job) {
   const std::vector<WorkTimes>& times = job.pass();
-  std::vector<Sighting> tasks(times.size());
+  std::vector<TaskStatus> tasks(times.size());
   for (std::size_t task = 0; task < times.size(); ++task) {
     tasks[task].pulse.task = static_cast<int>(task);
     watch.set(static_cast<int>(task), times[task], job.now());

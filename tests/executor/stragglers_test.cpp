@@ -157,10 +157,10 @@ TEST_CASE("a task that computes the same, but slowly where that is not sure, has
 
 TEST_CASE("who is slow from the beginning is looked at often, later ones seldom") {
   using std::chrono::milliseconds;
-  CHECK(tell_interval(milliseconds(0)) == milliseconds(50));
-  CHECK(tell_interval(milliseconds(1500)) == milliseconds(100));
-  CHECK(tell_interval(milliseconds(4500)) == milliseconds(300));
-  CHECK(tell_interval(std::chrono::hours(1)) == milliseconds(500));
+  CHECK(report_interval(milliseconds(0)) == milliseconds(50));
+  CHECK(report_interval(milliseconds(1500)) == milliseconds(100));
+  CHECK(report_interval(milliseconds(4500)) == milliseconds(300));
+  CHECK(report_interval(std::chrono::hours(1)) == milliseconds(500));
 }
 
 TEST_CASE("a task is warned of once, when it has been found in several looks with new samples") {

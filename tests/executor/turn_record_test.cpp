@@ -75,7 +75,7 @@ TEST_CASE("a record says after how many steps a worker was lost") {
   local_files().write(folder / "turns.0",
                       "ferry turns 1\ntask 0 serves 1 2\nstep 5: +1 +2 -2 +2 -1 +1\nstep 6: -2 +2 -1 !2 +1\n");
   TurnRecord record(local_files(), "", folder / "turns", 0);
-  CHECK(record.ends(kWorkers) == std::map<std::int32_t, std::int64_t>{{2, 7}});
+  CHECK(record.last_steps(kWorkers) == std::map<std::int32_t, std::int64_t>{{2, 7}});
   record.begin_step(5, kWorkers);
   CHECK(record.next()->worker == 1);
 }

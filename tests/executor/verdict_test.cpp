@@ -14,42 +14,42 @@ TEST_SUITE_BEGIN("executor/verdict");
 namespace {
 
 /// Tasks on the hosts "a", "a", "b", "b", "c", "c" …, seen from task 0, all computing.
-std::vector<Sighting> job(int tasks) {
-  std::vector<Sighting> all;
+std::vector<TaskStatus> job(int tasks) {
+  std::vector<TaskStatus> all;
   for (int i = 0; i < tasks; ++i) {
-    Sighting& task = all.emplace_back();
+    TaskStatus& task = all.emplace_back();
     task.pulse.task = i;
     task.pulse.doing = Doing::computing;
     task.pulse.busy = true;
     task.pulse.text = "MatMul \"h\" at m.cpp:4";
     task.host = std::string(1, static_cast<char>('a' + i / 2));
-    task.here = i < 2;
+    task.on_this_machine = i < 2;
     task.pid = 100 + i;
   }
   return all;
 }
 
-void waits(Sighting& task, std::vector<std::int64_t> awaited, std::uint64_t where = 0) {
+void waits(TaskStatus& task, std::vector<std::int64_t> awaited, std::uint64_t collective_key = 0) {
   task.pulse.doing = Doing::waiting;
   task.pulse.busy = false;
   task.pulse.awaited = std::move(awaited);
-  task.pulse.where = where;
+  task.pulse.collective_key = collective_key;
   task.pulse.text = "receive of \"w\" at m.cpp:3";
   task.pulse.age = 61s;
 }
 
-void goes_outside(Sighting& task) {
+void goes_outside(TaskStatus& task) {
   task.pulse.doing = Doing::outside;
   task.pulse.busy = false;
   task.pulse.age = 70s;
 }
 
 /// Host 'b' or 'c' is silent, and nobody on the other hosts hears it.
-void falls_silent(std::vector<Sighting>& tasks, const std::string& host) {
-  for (Sighting& task : tasks)
+void falls_silent(std::vector<TaskStatus>& tasks, const std::string& host) {
+  for (TaskStatus& task : tasks)
     if (task.host == host) task.silent = 3s;
-  for (Sighting& task : tasks)
-    for (const Sighting& other : tasks)
+  for (TaskStatus& task : tasks)
+    for (const TaskStatus& other : tasks)
       if (task.host != host && other.host == host) task.unheard.push_back(other.pulse.task);
 }
 
@@ -59,7 +59,7 @@ TEST_CASE("a task that is gone ends the job, once what it said last has come") {
   auto tasks = job(2);
   tasks[1].state = ProcessState::gone;
   CHECK(!judge_lost(tasks, 0, kPatience));
-  tasks[1].state_age = kLastWords;
+  tasks[1].state_age = kGoneGrace;
   CHECK(judge_lost(tasks, 0, kPatience));
   waits(tasks[0], {1});
   const auto verdict = judge_lost(tasks, 0, kPatience);
@@ -194,7 +194,7 @@ TEST_CASE("of a collective's members the one that has not come is named") {
 
 TEST_CASE("a job that waits for its next request does not stand still, unless a request is under way") {
   auto tasks = job(4);
-  for (Sighting& task : tasks) goes_outside(task);
+  for (TaskStatus& task : tasks) goes_outside(task);
   CHECK(!awaits_request(tasks));
   const auto calls = [&](int task) {
     tasks[static_cast<std::size_t>(task)].pulse.doing = Doing::inside;

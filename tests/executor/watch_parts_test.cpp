@@ -26,8 +26,8 @@ struct StalledJob {
   explicit StalledJob(int own)
       : self(static_cast<std::size_t>(own)),
         detector({.processes = {0, 1}, .self = own}, 3s,
-                 {{.host = "a", .id = {11, 0}, .here = true, .name = "0"},
-                  {.host = "a", .id = {22, 0}, .here = true, .name = "1"}},
+                 {{.host = "a", .id = {11, 0}, .on_this_machine = true, .name = "0"},
+                  {.host = "a", .id = {22, 0}, .on_this_machine = true, .name = "1"}},
                  now) {
     pulses[0].doing = Pulse::Doing::waiting;
     pulses[0].awaited = {1};
@@ -41,9 +41,9 @@ struct StalledJob {
     now += 100ms;
     Heartbeat beat{.process = static_cast<int>(1 - self), .number = ++number};
     beat.pulses = {pulses[1 - self]};
-    CHECK(detector.hear(beat, now));
+    CHECK(detector.add_heartbeat(beat, now));
     detector.set_pulse(pulses[self]);
-    const std::vector<Sighting> tasks = detector.sightings(now, {false, false});
+    const std::vector<TaskStatus> tasks = detector.make_statuses(now, {false, false});
     excused = detector.count_time(tasks, now);
     return detector.judge(tasks, std::nullopt, now);
   }
@@ -110,7 +110,7 @@ TEST_CASE("old heartbeats, own heartbeats and heartbeats of no process do not co
   const auto hears = [&](std::int64_t process, std::int64_t number) {
     Heartbeat beat{.process = process, .number = number};
     beat.pulses = {moved};
-    return job.detector.hear(beat, job.now);
+    return job.detector.add_heartbeat(beat, job.now);
   };
   CHECK(!hears(1, job.number - 1));
   CHECK(!hears(0, job.number + 1));
@@ -125,23 +125,24 @@ TEST_CASE("old heartbeats, own heartbeats and heartbeats of no process do not co
 
 TEST_CASE("a task of another host that is not heard from is lost, unless this process itself stood still") {
   TimePoint now = TimePoint() + 1h;
-  StallDetector detector(
-      {.processes = {0, 1}, .self = 0}, 60s,
-      {{.host = "a", .here = true, .name = "0"}, {.host = "b", .here = false, .name = "1", .socket = 1}}, now);
+  StallDetector detector({.processes = {0, 1}, .self = 0}, 60s,
+                         {{.host = "a", .on_this_machine = true, .name = "0"},
+                          {.host = "b", .on_this_machine = false, .name = "1", .socket = 1}},
+                         now);
   Pulse waits;
   waits.doing = Pulse::Doing::waiting;
   waits.awaited = {1};
   detector.set_pulse(waits);
-  const auto judge = [&] { return detector.judge(detector.sightings(now, {false, false}), std::nullopt, now); };
-  CHECK(!detector.sightings(now, {false, false})[1].known);
+  const auto judge = [&] { return detector.judge(detector.make_statuses(now, {false, false}), std::nullopt, now); };
+  CHECK(!detector.make_statuses(now, {false, false})[1].known);
   Heartbeat beat{.process = 1, .number = 1};
-  CHECK(detector.hear(beat, now));
+  CHECK(detector.add_heartbeat(beat, now));
   CHECK(detector.unheard(now).empty());
   now += kPatience + 100ms;
   CHECK(detector.unheard(now) == std::vector<std::int64_t>{1});
   CHECK(judge());
-  CHECK(detector.sightings(now, {false, true})[1].pulse.doing == Pulse::Doing::left);
-  detector.pardon(now);
+  CHECK(detector.make_statuses(now, {false, true})[1].pulse.doing == Pulse::Doing::left);
+  detector.reset_silence(now);
   CHECK(!judge());
 }
 
@@ -218,7 +219,7 @@ TEST_CASE("datagrams reach all other processes of the job, and none that others 
   for (auto& end : ends) end->close();
   const PeerSockets& first = *sockets[0];
   REQUIRE(first.processes().size() == 3);
-  CHECK(first.processes()[1].here);
+  CHECK(first.processes()[1].on_this_machine);
   CHECK(first.processes()[1].id == this_process());
   CHECK(!first.has_udp());
 

@@ -23,7 +23,7 @@ namespace {
 class SomePlan final : public RunningPlan {
  public:
   explicit SomePlan(bool computes) : computes_(computes) {}
-  [[nodiscard]] std::uint64_t spot() const override { return 1; }
+  [[nodiscard]] std::uint64_t progress_tag() const override { return 1; }
   [[nodiscard]] std::optional<std::string> computes(bool) const override {
     return computes_ ? std::optional<std::string>("MatMul \"h\"") : std::nullopt;
   }
@@ -76,7 +76,7 @@ TEST_CASE("a task outside of the session that another one waits for is named, on
     const SomePlan plan(false);
     if (task == 0) {
       const Position::Run run(&watch.position(0), plan);
-      watch.position(0).waits({.text = "receive of \"w\" from task 1", .tasks = {1}});
+      watch.position(0).begin_wait({.text = "receive of \"w\" from task 1", .tasks = {1}});
       wait_until_over(watch);
     } else {
       wait_until_over(watch);
@@ -96,8 +96,8 @@ TEST_CASE("a task that finds first that it has waited for the deadline says what
     if (task == 0) {
       const SomePlan plan(false);
       const Position::Run run(&watch.position(0), plan);
-      watch.position(0).waits({.text = "receive of \"w\" from task 1", .tasks = {1}});
-      while (watch.seen()[0].pulse.doing != Pulse::Doing::waiting) static_cast<void>(watch.over_within(10ms));
+      watch.position(0).begin_wait({.text = "receive of \"w\" from task 1", .tasks = {1}});
+      while (watch.statuses()[0].pulse.doing != Pulse::Doing::waiting) static_cast<void>(watch.over_within(10ms));
       const Error error = watch.explained({Code::stalled, "no progress for 3601 s"}, 0, std::nullopt);
       CHECK(has(error.text(), "and task 1 (host "));
       CHECK(has(error.text(), "is in the program's own code, outside of the session, and computes nothing"));
@@ -125,7 +125,7 @@ TEST_CASE("a verdict that its teller has not asked for is printed when the telle
     Watch watch({.processes = {0, 0}, .self = 0, .deadline = 1ms});
     const SomePlan plan(false);
     const Position::Run run(&watch.position(1), plan);
-    watch.position(1).waits({.text = "receive of \"w\"", .tasks = {0}});
+    watch.position(1).begin_wait({.text = "receive of \"w\"", .tasks = {0}});
     wait_until_over(watch);
     CHECK(log.text.empty());
   }
@@ -158,7 +158,7 @@ TEST_CASE("while a task computes, the job's clock stands still and nobody is bla
   on_two(1ms, [](Watch& watch, int task) {
     const SomePlan plan(task == 1);
     const Position::Run run(&watch.position(task), plan);
-    if (task == 0) watch.position(0).waits({.text = "receive", .tasks = {1}});
+    if (task == 0) watch.position(0).begin_wait({.text = "receive", .tasks = {1}});
     const TimePoint begin = system_clock().now(), begin_of_job = watch.clock().now();
     CHECK(!watch.over_within(1s));
     const Duration passed = watch.clock().now() - begin_of_job;
@@ -175,7 +175,7 @@ TEST_CASE("while a task waits for the next request of another, the job's clock s
     CHECK(!watch.over_within(1s));
     const Duration passed = watch.clock().now() - begin_of_job;
     CHECK(passed < (system_clock().now() - begin) / 2);
-    watch.position(1).begins();
+    watch.position(1).set_all_called();
     const Deadline patience(system_clock(), 60s);
     while (watch.clock().now() - begin_of_job < passed + 300ms && !patience.expired())
       static_cast<void>(watch.over_within(10ms));
@@ -199,21 +199,21 @@ TEST_CASE("between two steps a task does nothing of its plan") {
 
 TEST_CASE("a task that works on a direct call does not wait, and moving bytes are progress") {
   Position position(0);
-  position.waits({.text = "all_reduce of float32[9]", .tasks = {1}, .place = 5});
+  position.begin_wait({.text = "all_reduce of float32[9]", .tasks = {1}, .call_key = 5});
   const auto pulse = [&] { return position.pulse(system_clock().now(), false); };
-  const Position::Part works(&position, true);
+  const Position::Phase works(&position, true);
   CHECK(pulse().doing == Pulse::Doing::waiting);  // it may have begun just now
   const Pulse working = pulse();
   CHECK(working.doing == Pulse::Doing::computing);
   CHECK(working.busy);
   CHECK(working.text == "all_reduce of float32[9]");
   {
-    const Position::Part rests(&position, false);
+    const Position::Phase rests(&position, false);
     CHECK(pulse().doing == Pulse::Doing::waiting);
     const Pulse resting = pulse();
     CHECK(resting.doing == Pulse::Doing::waiting);
     position.moves();
-    CHECK(!pulse().alike(resting));
+    CHECK(!pulse().has_same_state(resting));
   }
   CHECK(pulse().doing == Pulse::Doing::waiting);
   CHECK(pulse().doing == Pulse::Doing::computing);
@@ -225,7 +225,7 @@ TEST_CASE("a verdict ends all deadlines of the job's clock, until the job begins
   {
     const SomePlan plan(false);
     const Position::Run run(&watch.position(1), plan);
-    watch.position(1).waits({.text = "receive of \"w\"", .tasks = {0}});
+    watch.position(1).begin_wait({.text = "receive of \"w\"", .tasks = {0}});
     wait_until_over(watch);
   }
   CHECK(deadline.expired());
@@ -241,9 +241,9 @@ TEST_CASE("a pulse survives the way to another process") {
   pulse.doing = Pulse::Doing::waiting;
   pulse.busy = true;
   pulse.steps = 17;
-  pulse.spot = UINT64_MAX;
+  pulse.progress_tag = UINT64_MAX;
   pulse.age = 5s;
-  pulse.where = 99;
+  pulse.collective_key = 99;
   pulse.awaited = {0, 4};
   pulse.text = "receive";
   BlobWriter writer;
@@ -252,7 +252,7 @@ TEST_CASE("a pulse survives the way to another process") {
   BlobReader reader(bytes);
   const Pulse read = read_pulse(reader);
   CHECK(reader.empty());
-  CHECK(read.alike(pulse));
+  CHECK(read.has_same_state(pulse));
   CHECK(read.task == 3);
   CHECK(read.busy);
   CHECK(read.age == 5s);

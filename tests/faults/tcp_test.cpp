@@ -41,13 +41,13 @@ struct ChallengeBytes {
   std::array<char, 16> nonce{};
   Sha256 proof{};
 };
-struct ParticularsBytes {
+struct TaskFactsBytes {
   sockaddr_in6 listens{};
   std::uint32_t deadline = 20000;
   std::array<char, 64> who{'f', 'a', 'l', 's', 'e'};
 };
 struct AnswerBytes {
-  ParticularsBytes particulars;
+  TaskFactsBytes facts;
   Sha256 proof{};
 };
 struct ReplyBytes {
@@ -71,22 +71,22 @@ Deadline limit() {
 
 net::Socket reach(const net::Address& address) {
   net::Socket socket;
-  REQUIRE(net::connected(address, limit(), socket) == 0);
+  REQUIRE(net::connect_to(address, limit(), socket) == 0);
   return socket;
 }
 
 net::Address address_of(const RendezvousServer& server) {
-  return net::resolved(server.address(), server.port(), "test").front();
+  return net::resolve(server.address(), server.port(), "test").front();
 }
 
 void send(const net::Socket& socket, const std::string& bytes) {
-  static_cast<void>(net::sent_all(socket, std::as_bytes(std::span(bytes)), limit()));
+  static_cast<void>(net::send_all(socket, std::as_bytes(std::span(bytes)), limit()));
 }
 
 template <class T>
 std::optional<T> received(const net::Socket& socket) {
   T value;
-  if (!net::received_all(socket, std::as_writable_bytes(std::span(&value, 1)), limit())) return std::nullopt;
+  if (!net::receive_all(socket, std::as_writable_bytes(std::span(&value, 1)), limit())) return std::nullopt;
   return value;
 }
 
@@ -111,9 +111,8 @@ std::string shake_hands(const net::Socket& socket, const std::string& key, const
   listens.sin_family = AF_INET;
   listens.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   listens.sin_port = htons(9);  // nobody connects there
-  std::memcpy(&answer.particulars.listens, &listens, sizeof listens);
-  answer.proof =
-      hmac_sha256(key, "connector" + bytes_of(hello) + bytes_of(challenge->nonce) + bytes_of(answer.particulars));
+  std::memcpy(&answer.facts.listens, &listens, sizeof listens);
+  answer.proof = hmac_sha256(key, "connector" + bytes_of(hello) + bytes_of(challenge->nonce) + bytes_of(answer.facts));
   send(socket, bytes_of(answer));
   return bytes_of(hello) + bytes_of(answer);
 }
@@ -309,7 +308,7 @@ TEST_CASE("044 a task of another version is told") {
 }
 
 TEST_CASE("050 a port whose owner does not answer") {
-  const net::Socket silent = net::listening(net::resolved("127.0.0.1", 0, "test").front(), "test");
+  const net::Socket silent = net::listen_at(net::resolve("127.0.0.1", 0, "test").front(), "test");
   try {
     static_cast<void>(tcp_transport({.task = 1,
                                      .tasks = 2,

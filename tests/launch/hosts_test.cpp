@@ -14,7 +14,7 @@ std::string shown(const std::vector<LaunchHost>& hosts) {
   std::string text;
   for (const LaunchHost& host : hosts) {
     text += (text.empty() ? "" : " ") + host.name + ":" + std::to_string(host.slots);
-    if (host.most != LaunchHost::kUnlimited) text += "<" + std::to_string(host.most);
+    if (host.max_tasks != LaunchHost::kUnlimited) text += "<" + std::to_string(host.max_tasks);
   }
   return text;
 }

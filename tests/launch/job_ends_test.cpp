@@ -37,12 +37,12 @@ TEST_CASE("a task that has lost another one is not the first, when the other's h
 TEST_CASE("tasks that the launcher ends have not failed first") {
   JobEnds ends;
   ends.add(0, "h1", ended_with(5));
-  ends.intervene();
+  ends.begin_shutdown();
   ends.add(1, "h2", {.process = 1, .exit_code = 0, .signal = SIGTERM});
   CHECK(ends.first()->code == 5);
 
   JobEnds stopped;
-  stopped.intervene();
+  stopped.begin_shutdown();
   stopped.add(1, "h2", {.process = 1, .exit_code = 0, .signal = SIGTERM});
   CHECK(stopped.first()->code == 143);
 }
@@ -50,8 +50,8 @@ TEST_CASE("tasks that the launcher ends have not failed first") {
 TEST_CASE("what a job has gone on without is no failure, unless the job fails for it") {
   constexpr ProcessEnd killed{.process = 1, .exit_code = 0, .signal = SIGKILL};
   JobEnds ends;
-  ends.lose(2, "h2", killed);
-  ends.lose(Error(Code::peer_lost, "host h3: the connection is lost"), "h3");
+  ends.add_loss(2, "h2", killed);
+  ends.add_loss(Error(Code::peer_lost, "host h3: the connection is lost"), "h3");
   CHECK_FALSE(ends.first().has_value());
   CHECK(ends.lost() ==
         std::vector<std::string>{"task 2 on h2 was killed by signal 9 (Killed)", "host h3: the connection is lost"});

@@ -71,7 +71,7 @@ TEST_CASE("an end is noticed, and nothing is written that nobody reads") {
   side.input.writer.close();
   side.wire.receive();
   CHECK(side.wire.closed());
-  side.wire.say(LaunchFrameKind::output, 0, "lost");
+  side.wire.enqueue(LaunchFrameKind::output, 0, "lost");
   CHECK(side.wire.unsent() == 0);
 }
 
@@ -79,7 +79,7 @@ TEST_CASE("the last words of one that reads no more are taken") {
   std::signal(SIGPIPE, SIG_IGN);  // as the command does
   Written side;
   side.output.reader.close();
-  side.wire.say(LaunchFrameKind::signal, 0, "15");
+  side.wire.enqueue(LaunchFrameKind::signal, 0, "15");
   side.wire.send();
   CHECK(side.wire.unsent() == 0);
   side.write(frame(3, 5, "hello"));

@@ -21,7 +21,7 @@ void check_apart(const std::vector<LiveRange>& ranges, std::uint64_t bytes) {
 
 TEST_CASE("ranges that live after each other share their bytes, also where one ends as the other begins they do not") {
   std::vector<LiveRange> ranges = {{0, 1, 64}, {2, 3, 128}, {3, 4, 64}};
-  CHECK(most_alive(ranges) == 192);
+  CHECK(max_live_bytes(ranges) == 192);
   CHECK(pack(ranges) == 192);
   check_apart(ranges, 192);
 }
@@ -37,7 +37,7 @@ TEST_CASE("what lives at the peak goes first where that takes less, of a trainin
   std::vector<LiveRange> ranges = {{5, 23, 3072},  {6, 22, 5120},  {8, 10, 3072}, {9, 10, 1536},
                                    {9, 19, 3072},  {12, 13, 3072}, {13, 28, 64},  {14, 17, 64},
                                    {17, 21, 3072}, {20, 23, 5120}, {21, 27, 960}, {23, 25, 960}};
-  CHECK(most_alive(ranges) == 17408);
+  CHECK(max_live_bytes(ranges) == 17408);
   CHECK(pack(ranges) == 17408);
   check_apart(ranges, 17408);
 }
@@ -46,7 +46,7 @@ TEST_CASE("what lay at the end goes first where that takes less, of a network's 
   // The second range is alive together with the first, and later with the fifth: its place must suit both.
   std::vector<LiveRange> ranges = {{0, 2, 1024}, {2, 5, 256}, {3, 4, 256}, {4, 6, 256},  {5, 6, 1024},
                                    {6, 9, 1024}, {7, 8, 256}, {8, 9, 256}, {9, 12, 1024}};
-  CHECK(most_alive(ranges) == 2304);
+  CHECK(max_live_bytes(ranges) == 2304);
   CHECK(pack(ranges) == 2304);
   check_apart(ranges, 2304);
 }
@@ -55,7 +55,7 @@ TEST_CASE("what lives the latest goes first where that takes less, of an optimiz
   // Placed by size, the second would lie behind the fifth, and the gap between it and the first would be too small for
   // the fourth.
   std::vector<LiveRange> ranges = {{0, 6, 3136}, {1, 9, 1344}, {5, 8, 8064}, {6, 6, 1024}, {7, 7, 4032}};
-  CHECK(most_alive(ranges) == 13568);
+  CHECK(max_live_bytes(ranges) == 13568);
   CHECK(pack(ranges) == 13568);
   check_apart(ranges, 13568);
 }
@@ -72,14 +72,14 @@ TEST_CASE("random ranges lie apart, and take little more than what lives at once
       ranges.push_back({i, i + below(round % 2 == 0 ? 8 : 40), 64 * (1 + std::uint64_t{below(100)})});
     const std::uint64_t bytes = pack(ranges);
     check_apart(ranges, bytes);
-    CHECK(bytes >= most_alive(ranges));
-    CHECK(bytes <= most_alive(ranges) * 4 / 3);
+    CHECK(bytes >= max_live_bytes(ranges));
+    CHECK(bytes <= max_live_bytes(ranges) * 4 / 3);
   }
 }
 
 TEST_CASE("nothing takes nothing") {
   CHECK(pack({}) == 0);
-  CHECK(most_alive({}) == 0);
+  CHECK(max_live_bytes({}) == 0);
 }
 
 }  // namespace

@@ -387,7 +387,7 @@ TEST_CASE("a sparse exchange moves the parts that are not empty, and the verifie
           filled += own ? 0 : 1;
         } else {
           parts[block] = 1;
-          CHECK_THROWS_AS(verifier::check_schedules(plan), verifier::Rejected);
+          CHECK_THROWS_AS(verifier::check_schedules(plan), verifier::PlanRejected);
           parts[block] = 0;
         }
       }
@@ -410,7 +410,7 @@ TEST_CASE("the verifier plays every schedule") {
         plan.schedules[0].steps.erase(plan.schedules[0].steps.begin() + static_cast<std::ptrdiff_t>(k));
         CAPTURE(schedule.algorithm);
         CAPTURE(k);
-        CHECK_THROWS_AS(verifier::check_schedules(plan), verifier::Rejected);
+        CHECK_THROWS_AS(verifier::check_schedules(plan), verifier::PlanRejected);
         plan.schedules[0] = schedule;
       }
     }

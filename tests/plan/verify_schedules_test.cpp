@@ -23,7 +23,7 @@ TEST_CASE("the verifier refuses to reach into memory in a way that the schedule 
     try {
       verifier::check_schedules(plan);
       return true;
-    } catch (const verifier::Rejected&) {
+    } catch (const verifier::PlanRejected&) {
       return false;
     }
   };
@@ -60,7 +60,7 @@ TEST_CASE("the verifier takes sums that GPUs fold by the steps of direct and one
     try {
       verifier::check_schedules(plan);
       return "";
-    } catch (const verifier::Rejected& rejected) {
+    } catch (const verifier::PlanRejected& rejected) {
       return rejected.reason;
     }
   };
@@ -103,7 +103,7 @@ TEST_CASE("the verifier takes sums that GPUs fold by the steps of direct and one
   for (Schedule schedule : {direct_schedule(all_reduce, kMostFolded + 1), direct_schedule(all_gather, 3)}) {
     schedule.via = Via::library;
     plan.schedules = {schedule};
-    CHECK_THROWS_AS(verifier::check_gpu_groups(plan), verifier::Rejected);
+    CHECK_THROWS_AS(verifier::check_gpu_groups(plan), verifier::PlanRejected);
   }
   Schedule wrong_part = folded_on_gpus(direct_schedule(all_reduce, 3));
   wrong_part.steps[0].part.value = 1;

@@ -143,7 +143,7 @@ TEST_CASE("a collective of GPUs waits for the GPU that comes last") {
   const auto wait = std::ranges::find_if(run.events, [](const TracedEvent& e) { return e.task == 0 && e.thread == 1; });
   REQUIRE(wait != run.events.end());
   CHECK(wait->activity == Activity::message_wait);
-  CHECK(late_by(run, *wait) == 60'000);
+  CHECK(sender_delay(run, *wait) == 60'000);
   CHECK(critical_path(run).back().task == 1);
 }
 

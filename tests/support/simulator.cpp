@@ -165,7 +165,7 @@ class Unroller {
   }
 
   [[nodiscard]] bool in_place(const Instruction& i) const {
-    if (!may_take(i, 0) || !plan_.schedules[plan_.collectives[i.collective()].schedule].in_place) return false;
+    if (!may_overwrite(i, 0) || !plan_.schedules[plan_.collectives[i.collective()].schedule].in_place) return false;
     const std::vector<Touch> in = inputs(i), out = outputs(i);
     return in.size() == 1 && out.size() == 1 && in[0].arena == out[0].arena && in[0].first == out[0].first &&
            in[0].last == out[0].last;

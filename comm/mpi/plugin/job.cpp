@@ -54,7 +54,7 @@ void MpiJob::expect(int peer) {
 }
 
 void MpiJob::poll() {
-  let_go();
+  free_sent_frames();
   for (;;) {
     int count = 0;
     check(MPI_Testsome(tasks(), incoming_.data(), &count, ready_.data(), statuses_.data()), "MPI_Testsome");
@@ -83,7 +83,7 @@ void MpiJob::take_frame(int at, std::size_t bytes) {
   if (peer.body.size() < peer.head->bytes) return;
   const Word word = peer.head->word;
   peer.head.reset();
-  control_.heard(at, word, std::exchange(peer.body, {}));
+  control_.handle_word(at, word, std::exchange(peer.body, {}));
 }
 
 /// All tasks share one copy of each frame.
@@ -108,7 +108,7 @@ void MpiJob::post(std::span<const int> tasks, Word word, std::string_view body) 
   } while (!body.empty());
 }
 
-void MpiJob::let_go() {
+void MpiJob::free_sent_frames() {
   while (!outgoing_.empty()) {
     auto& requests = outgoing_.front().requests;
     int left = 0;

@@ -26,7 +26,7 @@ struct WordHead {
 /// is cut into frames of at most kFrame bytes, which arrive in order. A receive for the next frame of each peer is
 /// always posted, so no wildcard receive is needed and poll() finds a failure. Owns both communicators of the job. Not
 /// thread-safe.
-class MpiJob final : public Mailbox {
+class MpiJob final : public ControlSender {
  public:
   /// Takes over both communicators, which span the same tasks.
   MpiJob(MPI_Comm data, MPI_Comm words);
@@ -46,7 +46,7 @@ class MpiJob final : public Mailbox {
   /// Whether all peers have said goodbye.
   [[nodiscard]] bool all_gone() const;
   /// Whether no send of a frame is under way.
-  [[nodiscard]] bool drained() const { return outgoing_.empty(); }
+  [[nodiscard]] bool all_sent() const { return outgoing_.empty(); }
 
   [[nodiscard]] WireCount sent() const { return sent_; }
 
@@ -64,7 +64,7 @@ class MpiJob final : public Mailbox {
 
   void expect(int peer);
   void take_frame(int peer, std::size_t bytes);
-  void let_go();
+  void free_sent_frames();
 
   MPI_Comm data_;
   MPI_Comm words_;

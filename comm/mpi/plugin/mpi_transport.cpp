@@ -267,7 +267,7 @@ void MpiTransport::abort(const Failure& failure) noexcept {
   try {
     control().fail(failure);
     const Deadline deadline(system_clock(), kCancelTime);
-    while (!job_->drained() && !deadline.expired()) job_->poll();
+    while (!job_->all_sent() && !deadline.expired()) job_->poll();
     withdraw();
   } catch (const Error&) {  // MPI is broken, so the peers will notice anyway
   }

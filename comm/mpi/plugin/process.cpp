@@ -25,7 +25,7 @@ struct Process {
   std::vector<std::shared_ptr<MpiJob>> jobs;
   std::thread::id thread;
   pid_t pid = 0;
-  bool ours = false;  // ferry has started MPI
+  bool started_by_ferry = false;  // ferry has started MPI
   bool started = false;
 };
 
@@ -35,7 +35,7 @@ Process& process() {
   return process;
 }
 
-void part(MpiJob& job, Code code, std::string_view why, bool said) {
+void leave_job(MpiJob& job, Code code, std::string_view why, bool said) {
   if (!job.control().closed()) job.control().fail({job.task(), code, std::string(why), said});
   job.control().close(job.task());
 }
@@ -43,7 +43,7 @@ void part(MpiJob& job, Code code, std::string_view why, bool said) {
 /// Waits until all peers have said goodbye. Returns false if this takes too long after a failure. The failed task waits
 /// only half as long as the others, so that it calls MPI_Abort first: mpirun may crash if several tasks call it.
 bool await_peers(MpiJob& job, TimePoint begin) {
-  while (!job.all_gone() || !job.drained()) {
+  while (!job.all_gone() || !job.all_sent()) {
     if (const auto& failure = job.control().failure()) {
       const Duration grace = failure->task == job.task() ? kGrace : 2 * kGrace;
       if (system_clock().now() - begin >= grace) return false;
@@ -55,16 +55,16 @@ bool await_peers(MpiJob& job, TimePoint begin) {
 }
 
 /// Leaves all jobs. Returns false if a peer of a failed job did not answer, or MPI failed.
-bool part_from_all(Code code, std::string_view why, bool said) {
-  bool parted = true;
+bool leave_all_jobs(Code code, std::string_view why, bool said) {
+  bool all_left = true;
   try {
-    for (const auto& job : process().jobs) part(*job, code, why, said);
+    for (const auto& job : process().jobs) leave_job(*job, code, why, said);
     const TimePoint begin = system_clock().now();
-    for (const auto& job : process().jobs) parted = await_peers(*job, begin) && parted;
+    for (const auto& job : process().jobs) all_left = await_peers(*job, begin) && all_left;
   } catch (const Error&) {
-    parted = false;
+    all_left = false;
   }
-  return parted;
+  return all_left;
 }
 
 /// The exit code of all tasks of a failed job: the code of the first failure.
@@ -85,10 +85,10 @@ bool may_call() {
 
 void leave(Code code, std::string_view why, bool said) {
   if (!may_call()) return;
-  const bool parted = part_from_all(code, why, said);
-  if (!parted && process().ours) MPI_Abort(MPI_COMM_WORLD, exit_code());
+  const bool all_left = leave_all_jobs(code, why, said);
+  if (!all_left && process().started_by_ferry) MPI_Abort(MPI_COMM_WORLD, exit_code());
   process().jobs.clear();
-  if (process().ours) MPI_Finalize();
+  if (process().started_by_ferry) MPI_Finalize();
 }
 
 void at_exit() {
@@ -98,7 +98,7 @@ void at_exit() {
 /// MPI calls this when the program's own MPI_Finalize begins, because that deletes the attributes of MPI_COMM_SELF.
 int at_finalize(MPI_Comm, int, void*, void*) {
   if (!may_call()) return MPI_SUCCESS;
-  if (!part_from_all(Code::peer_lost, "MPI was finalized before the job was done", false)) {
+  if (!leave_all_jobs(Code::peer_lost, "MPI was finalized before the job was done", false)) {
     MPI_Abort(MPI_COMM_WORLD, exit_code());
   }
   process().jobs.clear();
@@ -124,7 +124,7 @@ void start_mpi() {
   if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) {
     throw Error(Code::resource, "mpi: MPI_Init_thread failed");
   }
-  process().ours = true;
+  process().started_by_ferry = true;
 }
 
 void hook_finalize() {
@@ -167,7 +167,7 @@ void start() {
   if (!running()) start_mpi();
   process().pid = getpid();
   process().thread = std::this_thread::get_id();
-  if (!process().ours) hook_finalize();
+  if (!process().started_by_ferry) hook_finalize();
   std::atexit(at_exit);
   process().started = true;
 }
@@ -177,7 +177,7 @@ void watch(std::shared_ptr<MpiJob> job) {
   std::erase_if(jobs, [](const auto& old) {
     if (old.use_count() > 1 || !old->control().closed() || old->control().failure()) return false;
     old->poll();
-    return old->all_gone() && old->drained();
+    return old->all_gone() && old->all_sent();
   });
   jobs.push_back(std::move(job));
 }

@@ -46,7 +46,7 @@ void element_offsets(const Array& x, const Array& indices, int dim, std::int64_t
   if (indices.count() == 0) return;
   const Nest<1> nest = nest_beside_axis(x, indices, dim);
   const auto along = static_cast<std::size_t>(dim);
-  const std::int64_t size = x.sizes[along], step = steps_of(x.sizes)[along];
+  const std::int64_t size = x.sizes[along], step = strides_of(x.sizes)[along];
   Walk<1> walk(nest, 0);
   for (std::int64_t at = 0; at < indices.count(); ++at, walk.advance(1))
     offsets[at] = walk.offset(0) + checked(indices.as<const Index>()[at], size) * step;
@@ -55,7 +55,7 @@ void element_offsets(const Array& x, const Array& indices, int dim, std::int64_t
 /// For each row of indices, writes the offset in x of its block.
 template <class Index>
 void block_offsets(const Array& x, const Array& indices, std::int64_t batch, std::int64_t* offsets) {
-  const Steps steps = steps_of(x.sizes);
+  const Strides steps = strides_of(x.sizes);
   const std::int64_t k = indices.sizes.back();
   const std::int64_t rows = indices.count() / k;
   const std::int64_t batches = product(indices.sizes, 0, static_cast<int>(batch));

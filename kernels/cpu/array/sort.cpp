@@ -11,19 +11,19 @@ namespace {
 
 // ---- TopK ----
 
-struct Best {
+struct TopKState {
   std::int64_t axis;
   bool largest;
 };
 
 std::unique_ptr<KernelState> prepare_top_k(const KernelSetup& setup) {
-  return keep(Best{setup.attrs.get<std::int64_t>("axis"), setup.attrs.get<bool>("largest")});
+  return keep(TopKState{setup.attrs.get<std::int64_t>("axis"), setup.attrs.get<bool>("largest")});
 }
 
 void top_k(KernelRun& run) {
   const Array& input = run.inputs[0];
   Array &values = run.outputs[0], &indices = run.outputs[1];
-  const auto& best = kept<Best>(run);
+  const auto& best = kept<TopKState>(run);
   const int dim = dim_of(best.axis, input.rank());
   if (input.rank() > 0)
     values.sizes[0] = indices.sizes[0] = dim > 0 ? input.sizes[0] : std::min(values.sizes[0], input.sizes[0]);
@@ -50,7 +50,7 @@ void top_k(KernelRun& run) {
 
 /// `rows`: the numbers of the rows, sorted by the rows' elements and then by number. `groups`: for each distinct row,
 /// the place in `rows` where it begins.
-struct Orders {
+struct RowOrders {
   std::span<std::int64_t> rows, groups;
 };
 
@@ -74,7 +74,7 @@ int compare_rows(const T* a, const T* b, std::int64_t width) {
 
 /// Fills `orders`; returns the number of distinct rows.
 template <class T>
-std::int64_t order_rows(const T* data, std::int64_t width, bool sorted, const Orders& orders) {
+std::int64_t order_rows(const T* data, std::int64_t width, bool sorted, const RowOrders& orders) {
   const std::span<std::int64_t> rows = orders.rows, groups = orders.groups;
   const auto n = static_cast<std::int64_t>(rows.size());
   for (std::int64_t i = 0; i < n; ++i) rows[static_cast<std::size_t>(i)] = i;
@@ -115,7 +115,7 @@ void unique(KernelRun& run) {
   const Array& input = run.inputs[0];
   const auto n = static_cast<std::size_t>(input.sizes[0]);
   auto* scratch = reinterpret_cast<std::int64_t*>(run.scratch.data());
-  const Orders orders{{scratch, n}, {scratch + n, n}};
+  const RowOrders orders{{scratch, n}, {scratch + n, n}};
   const std::int64_t width = product(input.sizes, 1, input.rank());
   std::int64_t found = 0;
   dispatch_ordered(input.dtype, [&](auto zero) {

@@ -15,9 +15,9 @@
 namespace ferry::cpu {
 
 /// Runs one strided copy.
-class Copying {
+class StridedCopyRunner {
  public:
-  Copying(Parallel& parallel, const StridedCopy& copy) : parallel_(parallel), copy_(copy), nest_(copy.nest) {}
+  StridedCopyRunner(Parallel& parallel, const StridedCopy& copy) : parallel_(parallel), copy_(copy), nest_(copy.nest) {}
 
   template <class T>
   void run(const T* from, T* to) const {
@@ -59,27 +59,27 @@ class Copying {
         copy_.count / (nest_.sizes[dim] * nest_.sizes[last]) * outer.sizes[dim] * outer.sizes[last];
     std::swap(outer.sizes[dim], outer.sizes[last]);
     for (auto& steps : outer.steps) std::swap(steps[dim], steps[last]);
-    const bool around = goes_around(dim, to);
+    const bool bypasses = bypasses_caches(dim, to);
     const std::int64_t block = std::min(kBlock, nest_.sizes[last]) * std::min(kBlock, nest_.sizes[dim]);
     for_chunks(parallel_, count, grain_of(block), [&](std::int64_t begin, std::int64_t end) {
-      alignas(kCacheLine) T room[2 * kBlock * kPitch<T>];
+      alignas(kCacheLine) T buffers[2 * kBlock * kPitch<T>];
       Walk<2> walk(outer, begin);
       for (; begin < end; ++begin, walk.advance(1)) {
         const std::int64_t rows = std::min(kBlock, nest_.sizes[last] - walk.index(dim) * kBlock);
         const std::int64_t columns = std::min(kBlock, nest_.sizes[dim] - walk.index(last) * kBlock);
         const std::int64_t from_step = nest_.steps[0][last], to_step = nest_.steps[1][dim];
-        if (around)
-          transpose_around(from + walk.offset(0), from_step, rows, columns, to + walk.offset(1), to_step, room);
+        if (bypasses)
+          transpose_uncached(from + walk.offset(0), from_step, rows, columns, to + walk.offset(1), to_step, buffers);
         else
           transpose(from + walk.offset(0), from_step, rows, columns, to + walk.offset(1), to_step);
       }
-      if (around) stream_fence();
+      if (bypasses) stream_fence();
     });
   }
 
   /// Whether to write around the caches: the target is too large for them, and its blocks consist of whole cache lines.
   template <class T>
-  [[nodiscard]] bool goes_around(std::size_t dim, const T* to) const {
+  [[nodiscard]] bool bypasses_caches(std::size_t dim, const T* to) const {
     constexpr std::int64_t kLarge = 8 << 20;
     constexpr auto kBytes = static_cast<std::int64_t>(sizeof(T));
     bool whole = reinterpret_cast<std::uintptr_t>(to) % kCacheLine == 0;
@@ -91,14 +91,14 @@ class Copying {
 
   /// Transposes a block in the cache and writes it around the cache, while prefetching the next columns of its rows.
   template <class T>
-  [[gnu::noinline]] static void transpose_around(const T* from, std::int64_t from_step, std::int64_t rows,
-                                                 std::int64_t columns, T* to, std::int64_t to_step, T* room) {
-    T* const turned = room + kBlock * kPitch<T>;
+  [[gnu::noinline]] static void transpose_uncached(const T* from, std::int64_t from_step, std::int64_t rows,
+                                                   std::int64_t columns, T* to, std::int64_t to_step, T* buffers) {
+    T* const turned = buffers + kBlock * kPitch<T>;
     for (std::int64_t r = 0; r < rows; ++r, from += from_step) {
-      std::copy_n(from, columns, room + r * kPitch<T>);
+      std::copy_n(from, columns, buffers + r * kPitch<T>);
       for (std::int64_t c = 0; c < kBlock; c += kOfLine<T>) fetch_to_read(from + kBlock + c);
     }
-    transpose(room, kPitch<T>, rows, columns, turned, kPitch<T>);
+    transpose(buffers, kPitch<T>, rows, columns, turned, kPitch<T>);
     const std::int64_t whole = rows / kOfLine<T> * kOfLine<T>;
     for (std::int64_t c = 0; c < columns; ++c, to += to_step) {
       const T* const row = turned + c * kPitch<T>;
@@ -133,7 +133,7 @@ inline void run_copy(Parallel& parallel, StridedCopy& copy, DType dtype, const s
   }
   dispatch_sizes(dtype, [&](auto zero) {
     using T = decltype(zero);
-    Copying(parallel, copy)
+    StridedCopyRunner(parallel, copy)
         .run(reinterpret_cast<const T*>(from) + copy.from_begin, reinterpret_cast<T*>(to) + copy.to_begin);
   });
 }

@@ -62,7 +62,7 @@ void transpose_block(const T* from, std::int64_t from_step, T* to, std::int64_t 
 
 /// The matrix whose rows the caller continues to read or write after this call: transpose() prefetches the next
 /// elements of these rows.
-enum class GoesOn { nowhere, in_source, in_target };
+enum class PrefetchNext { nowhere, in_source, in_target };
 
 /// Prefetches in rows that are at least a page apart, because the hardware prefetches only within a page.
 template <class T>
@@ -76,16 +76,16 @@ void fetch_rows(const T* at, std::int64_t step, std::int64_t rows, void (*fetch)
 /// to[c * to_step + r] = from[r * from_step + c] for r < rows and c < columns.
 template <class T>
 void transpose(const T* from, std::int64_t from_step, std::int64_t rows, std::int64_t columns, T* to,
-               std::int64_t to_step, GoesOn goes_on = GoesOn::nowhere) {
+               std::int64_t to_step, PrefetchNext prefetch_next = PrefetchNext::nowhere) {
   constexpr std::int64_t kSize = BlockOf<T>::kSize;
   constexpr std::int64_t kLine =
       std::max<std::int64_t>(kSize, kCacheLine / sizeof(T));  // so that whole cache lines are written
   const std::int64_t whole_rows = rows / kSize * kSize, whole_columns = columns / kSize * kSize;
   for (std::int64_t begin = 0; begin < whole_columns; begin += kLine)
     for (std::int64_t first = 0; first < whole_rows; first += kLine) {
-      if (goes_on == GoesOn::in_source)
+      if (prefetch_next == PrefetchNext::in_source)
         fetch_rows(from + first * from_step + begin, from_step, std::min(kLine, whole_rows - first), fetch_to_read);
-      if (goes_on == GoesOn::in_target)
+      if (prefetch_next == PrefetchNext::in_target)
         fetch_rows(to + begin * to_step + first, to_step, std::min(kLine, whole_columns - begin), fetch_to_write);
       for (std::int64_t c = begin; c < std::min(begin + kLine, whole_columns); c += kSize)
         for (std::int64_t r = first; r < std::min(first + kLine, whole_rows); r += kSize)

@@ -46,12 +46,12 @@ std::int64_t element_bytes(const KernelSetup& setup) {
 /// Whether to compute directly: the target channels fill vectors, there are enough positions to make packing the filter
 /// worthwhile, and not too many taps.
 bool is_direct(const Convolution& conv, std::int64_t targets, std::int64_t positions) {
-  return !is_empty(conv) && targets >= kWide && conv.taps() <= kMostTaps && positions >= 4 * kWide;
+  return !is_empty(conv) && targets >= kLeastTargets && conv.taps() <= kMostTaps && positions >= 4 * kLeastTargets;
 }
 
 /// Whether to compute plane by plane: each source channel has few target channels, which depend on it alone.
 bool is_by_planes(const Convolution& conv) {
-  return !is_empty(conv) && conv.in == 1 && conv.out < kWide && conv.taps() <= kMostTaps;
+  return !is_empty(conv) && conv.in == 1 && conv.out < kLeastTargets && conv.taps() <= kMostTaps;
 }
 
 struct State2D {
@@ -69,11 +69,12 @@ std::unique_ptr<KernelState> state_of(const KernelSetup& setup, const ConvOperan
       State2D{slide_here(setup, of), setup.attrs.get<std::int64_t>("groups"), std::move(direct), std::move(planes)});
 }
 
-using ByColumns = void (*)(KernelRun&, const Convolution&);
-using Directly = void (*)(KernelRun&, const DirectConv&);
+using ByColumnsFn = void (*)(KernelRun&, const Convolution&);
+using DirectFn = void (*)(KernelRun&, const DirectConv&);
 
 /// Runs the way that prepare() has chosen. The number of images may differ between steps.
-void run_conv(KernelRun& run, const Array& x, const Array& w, const Array& y, Directly directly, ByColumns by_columns) {
+void run_conv(KernelRun& run, const Array& x, const Array& w, const Array& y, DirectFn directly,
+              ByColumnsFn by_columns) {
   const auto& state = kept<State2D>(run);
   const Convolution conv = conv_of(x, w, y, state.slide, state.groups);
   if (is_empty(conv)) {

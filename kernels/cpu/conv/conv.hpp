@@ -1,6 +1,6 @@
 // Convolutions of images are computed in one of three ways:
-// - Directly, for at least kWide channels: elements of the source are read in place and multiplied by a packed panel of
-// filter channels. The sums stay in registers. Taps outside the image are skipped.
+// - Directly, for at least kLeastTargets channels: elements of the source are read in place and multiplied by a packed
+// panel of filter channels. The sums stay in registers. Taps outside the image are skipped.
 // - Plane by plane (depthwise), for fewer target channels of each source channel: vectors hold consecutive positions.
 // - By columns (im2col): the elements under a tile of positions are copied into a matrix, which is multiplied by the
 // filter.
@@ -97,7 +97,7 @@ struct DirectConv {
 };
 
 /// The least number of target channels for the direct way, which has a vector of target channels.
-constexpr std::int64_t kWide = 8;
+constexpr std::int64_t kLeastTargets = 8;
 
 /// Filters with more taps are computed by columns. The direct way keeps, for each tap, lists of the positions where the
 /// tap is outside the image.

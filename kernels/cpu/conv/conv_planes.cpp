@@ -18,7 +18,7 @@ constexpr std::int64_t kTogether = 2048;  // positions of several small planes t
 constexpr std::int64_t kLeastColumns = 16;
 
 /// The number of rows, or columns, of the image under `outputs` adjacent outputs.
-std::int64_t under(const WindowSteps& steps, std::int64_t taps, std::int64_t outputs) {
+std::int64_t elements_under(const WindowSteps& steps, std::int64_t taps, std::int64_t outputs) {
   return (outputs - 1) * steps.stride + (taps - 1) * steps.dilation + 1;
 }
 
@@ -30,15 +30,15 @@ std::int64_t remainders(const WindowSteps& steps, std::int64_t taps) {
 }
 
 /// The number of rows, or columns, of a stage for one remainder.
-std::int64_t staged(const WindowSteps& steps, std::int64_t taps, std::int64_t outputs) {
-  return (under(steps, taps, outputs) + steps.stride - 1) / steps.stride;
+std::int64_t stage_size(const WindowSteps& steps, std::int64_t taps, std::int64_t outputs) {
+  return (elements_under(steps, taps, outputs) + steps.stride - 1) / steps.stride;
 }
 
 void set_block(PlaneConv& planes, Plane block) {
   const Convolution& conv = planes.conv;
   planes.block = block;
-  planes.part = {staged(conv.slide.rows, conv.filter.rows, block.rows),
-                 staged(conv.slide.columns, conv.filter.columns, block.columns)};
+  planes.part = {stage_size(conv.slide.rows, conv.filter.rows, block.rows),
+                 stage_size(conv.slide.columns, conv.filter.columns, block.columns)};
 }
 
 bool fits(const PlaneConv& planes) {

@@ -210,7 +210,7 @@ RowFactor factor_of_taps(const DirectConv& conv, const Sweep& sweep, const Unit&
 }
 
 /// The number of rows from `row` on that have the same distance from each to the next, one or two elements.
-std::int64_t rows_apart(const std::vector<std::int64_t>& places, std::int64_t row) {
+std::int64_t evenly_spaced_rows(const std::vector<std::int64_t>& places, std::int64_t row) {
   const auto step = [&](std::int64_t r) {
     return places[static_cast<std::size_t>(r + 1)] - places[static_cast<std::size_t>(r)];
   };
@@ -253,7 +253,7 @@ void cut_into_tiles(RowGroup& group) {
     begin = end;
   };
   for (std::int64_t row = 0; tiles.apart && row < all;) {
-    const std::int64_t count = rows_apart(group.places, row);
+    const std::int64_t count = evenly_spaced_rows(group.places, row);
     if (count >= tiles.rows / 2) {
       cut(row);
       cut(row + count);

@@ -20,9 +20,9 @@ typename BlockOf<T>::Row vector_at(const T* from) {
 
 /// Returns a vector of every second of the `2 * size` elements at `from`: the elements at even (or odd) places.
 template <class T, int odd, int size = BlockOf<T>::kSize>
-auto seconds_of(const T* from) {
-  using Some [[gnu::vector_size(size * sizeof(T))]] = T;
-  Some low, high;
+auto every_second(const T* from) {
+  using SizedVector [[gnu::vector_size(size * sizeof(T))]] = T;
+  SizedVector low, high;
   __builtin_memcpy(&low, from, sizeof low);
   __builtin_memcpy(&high, from + size, sizeof high);
   return [&]<std::size_t... k>(std::index_sequence<k...>) {
@@ -41,10 +41,10 @@ void copy_blocks(const T* from, std::int64_t n, T* to) {
 /// Copies every second element: `n` elements, more than `size`. The last block loads from one element earlier, because
 /// there may be no memory behind the last element.
 template <class T, int size>
-void copy_seconds(const T* from, std::int64_t n, T* to) {
+void copy_every_second(const T* from, std::int64_t n, T* to) {
   const auto put = [to](std::int64_t at, const auto& some) { __builtin_memcpy(to + at, &some, sizeof some); };
-  for (std::int64_t i = 0; i < n - size; i += size) put(i, seconds_of<T, 0, size>(from + 2 * i));
-  put(n - size, seconds_of<T, 1, size>(from + 2 * (n - size) - 1));
+  for (std::int64_t i = 0; i < n - size; i += size) put(i, every_second<T, 0, size>(from + 2 * i));
+  put(n - size, every_second<T, 1, size>(from + 2 * (n - size) - 1));
 }
 
 /// The rows to copy: `n` elements of each, `step` apart in the source.
@@ -63,8 +63,8 @@ void copy_rows(const RowsToCopy& all, const T* from, T* to) {
   };
   if (all.step == 1 && n >= kSize) return each([n](const T* x, T* y) { copy_blocks<T, kSize>(x, n, y); });
   if (all.step == 1 && n >= kHalf) return each([n](const T* x, T* y) { copy_blocks<T, kHalf>(x, n, y); });
-  if (all.step == 2 && n > kSize) return each([n](const T* x, T* y) { copy_seconds<T, kSize>(x, n, y); });
-  if (all.step == 2 && n > kHalf) return each([n](const T* x, T* y) { copy_seconds<T, kHalf>(x, n, y); });
+  if (all.step == 2 && n > kSize) return each([n](const T* x, T* y) { copy_every_second<T, kSize>(x, n, y); });
+  if (all.step == 2 && n > kHalf) return each([n](const T* x, T* y) { copy_every_second<T, kHalf>(x, n, y); });
   each([&all](const T* x, T* y) {
     for (std::int64_t i = 0; i < all.n; ++i) y[i] = x[i * all.step];
   });
@@ -72,7 +72,7 @@ void copy_rows(const RowsToCopy& all, const T* from, T* to) {
 
 /// Copies `n` elements that are `step` apart.
 template <class T>
-void copy_steps(const T* from, std::int64_t n, std::int64_t step, T* to) {
+void copy_strided(const T* from, std::int64_t n, std::int64_t step, T* to) {
   copy_rows({.rows = 1, .n = n, .step = step, .from_pitch = 0, .to_pitch = 0}, from, to);
 }
 

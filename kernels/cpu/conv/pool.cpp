@@ -60,26 +60,26 @@ struct Largest {
   }
 
   /// Joins the elements of each row of the windows, and then the rows. The order keeps the first of equal elements
-  /// first. `stride`: the stride of the columns if it is known. Returns true if there may be NaN, which only `careful`
-  /// propagates.
-  template <int stride, bool careful>
+  /// first. `stride`: the stride of the columns if it is known. Returns true if there may be NaN, which only
+  /// `propagates_nan` propagates.
+  template <int stride, bool propagates_nan>
   bool join_rows(const PlanePooling& pooling, const T* image, const PooledWindows& windows) {
     T room[PlanePooling::kStaged + 2 * PlanePooling::kVector];
     Vector sum = {};  // is NaN if an element is NaN
     pooling.for_rows_under(windows, [&](std::int64_t row, const Span& over, std::int64_t begun) {
       const T* const taps = pooling.row_under(image, windows, row, room);
       for (std::int64_t c = 0; c < pooling.pitch(); c += BlockOf<T>::kSize) {
-        Vector most = under<stride, true>(pooling, taps, c, windows.columns);
+        Vector most = tap_elements<stride, true>(pooling, taps, c, windows.columns);
         Vector seen = most;
         for (std::int64_t v = 1; v < pooling.window().columns; ++v) {
-          const Vector next = under<stride, false>(pooling, taps + v, c, windows.columns);
-          most = larger<careful>(next, most);
+          const Vector next = tap_elements<stride, false>(pooling, taps + v, c, windows.columns);
+          most = larger<propagates_nan>(next, most);
           seen += next;
         }
         sum += seen;
         T* to = value + over.begin * pooling.pitch() + c;
         for (std::int64_t r = over.begin; r < begun; ++r, to += pooling.pitch()) {
-          const Vector joined = larger<careful>(most, vector_at(to));
+          const Vector joined = larger<propagates_nan>(most, vector_at(to));
           __builtin_memcpy(to, &joined, sizeof joined);
         }
         if (begun < over.end) __builtin_memcpy(to, &most, sizeof most);
@@ -92,19 +92,19 @@ struct Largest {
 
   /// The elements under a tap for a vector of windows from `c` on; `taps` begins at the tap of the first window.
   template <int stride, bool first_tap>
-  static Vector under(const PlanePooling& pooling, const T* taps, std::int64_t c, std::int64_t columns) {
+  static Vector tap_elements(const PlanePooling& pooling, const T* taps, std::int64_t c, std::int64_t columns) {
     if constexpr (stride == 1) return vector_at(taps + c);
     if constexpr (stride == 2)  // a later tap also reads the element before it, and so nothing behind the last element
-      return first_tap ? seconds_of<T, 0>(taps + 2 * c) : seconds_of<T, 1>(taps + 2 * c - 1);
+      return first_tap ? every_second<T, 0>(taps + 2 * c) : every_second<T, 1>(taps + 2 * c - 1);
     Vector found;
     for (std::int64_t k = 0; k < BlockOf<T>::kSize; ++k)
       found[k] = taps[std::min(c + k, columns - 1) * pooling.stride()];
     return found;
   }
 
-  template <bool careful>
+  template <bool propagates_nan>
   static Vector larger(Vector later, Vector first) {
-    if constexpr (careful) return (~(later <= first) & (first == first)) ? later : first;
+    if constexpr (propagates_nan) return (~(later <= first) & (first == first)) ? later : first;
     return later > first ? later : first;
   }
 
@@ -190,14 +190,14 @@ void max_pool_pick(KernelRun& run) {
 
 /// Maps elements of a gradient to elements of the image. This task may hold other rows and columns of the image than of
 /// the gradient.
-class OtherPart {
+class GradientPart {
  public:
-  OtherPart(const Array& image, const Array& gradient) : image_(plane_of(image)), gradient_(plane_of(gradient)) {
+  GradientPart(const Array& image, const Array& gradient) : image_(plane_of(image)), gradient_(plane_of(gradient)) {
     if (image.begin.empty() || gradient.begin.empty()) return;
     rows_ = gradient.begin[2] - image.begin[2];
     columns_ = gradient.begin[3] - image.begin[3];
   }
-  [[nodiscard]] bool same() const { return rows_ == 0 && columns_ == 0 && image_ == gradient_; }
+  [[nodiscard]] bool is_same() const { return rows_ == 0 && columns_ == 0 && image_ == gradient_; }
   /// The number of the image that contains the element at `offset`.
   [[nodiscard]] std::int64_t plane(std::int64_t offset) const {
     return image_.area() == 0 ? 0 : offset / image_.area();
@@ -223,7 +223,7 @@ void max_pool_grad(KernelRun& run) {
   with_pooling(run, x, dy, [&](auto zero, const PlanePooling& pooling) {
     using T = decltype(zero);
     clear<T>(run, dx);
-    const OtherPart part(x, dx);
+    const GradientPart part(x, dx);
     if (x.count() == 0 || dx.count() == 0) return;
     pooling.for_windows(run, [&](const PooledWindows& windows, std::int64_t image, std::int64_t output) {
       const Largest<T, true> largest(pooling, x.as<const T>() + image, windows);
@@ -231,7 +231,7 @@ void max_pool_grad(KernelRun& run) {
       const T* from = dy.as<const T>() + output;
       for (std::int64_t r = 0; r < windows.rows; ++r, from += windows.columns) {
         const auto* places = largest.place + r * pooling.pitch();
-        if (part.same()) {
+        if (part.is_same()) {
           for (std::int64_t c = 0; c < windows.columns; ++c) to[places[c]] += from[c];
           continue;
         }

@@ -82,7 +82,7 @@ class PlanePooling {
     for (std::int64_t rest = 0; rest < stride(); ++rest, stage += stage_step()) {
       std::fill_n(stage + rows * part_, kVector, T(0));
       if (flat_) {
-        copy_steps(image + first_row * image_.columns + rest, rows * part_, stride(), stage);
+        copy_strided(image + first_row * image_.columns + rest, rows * part_, stride(), stage);
         continue;
       }
       for (std::int64_t r = 0; r < rows; ++r) {
@@ -181,8 +181,8 @@ class PlanePooling {
   }
 
   /// The rows and columns of a window that are inside the whole image, counted from the beginning of this task's part.
-  [[nodiscard]] Span rows_of(std::int64_t window) const { return dims_.rows.under(window); }
-  [[nodiscard]] Span columns_of(std::int64_t window) const { return dims_.columns.under(window); }
+  [[nodiscard]] Span rows_of(std::int64_t window) const { return dims_.rows.window_elements(window); }
+  [[nodiscard]] Span columns_of(std::int64_t window) const { return dims_.columns.window_elements(window); }
 
  private:
   static constexpr std::int64_t kKept = 16;  // the number of columns of taps with a stored `inside_`
@@ -217,8 +217,8 @@ class PlanePooling {
     const WindowSteps along{.stride = stride, .padding = -first};
     const Span inside = row < 0 || row >= image_.rows ? Span{} : along.inside(0, image_.columns, needed);
     std::fill(to, to + inside.begin, -math::kInf<T>);
-    copy_steps(image + row * image_.columns + along.position(inside.begin, 0), inside.size(), stride,
-               to + inside.begin);
+    copy_strided(image + row * image_.columns + along.position(inside.begin, 0), inside.size(), stride,
+                 to + inside.begin);
     std::fill(to + inside.end, to + needed, -math::kInf<T>);
   }
 

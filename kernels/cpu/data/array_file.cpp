@@ -31,21 +31,21 @@ void require_folder(const KernelSetup& setup, const std::string& path) {
 
 void copy_part(const KernelRun& run, const Array& output, const std::byte* rows, std::int64_t first_row) {
   StridedCopy copy = copy_of_part(output);
-  if (first_row > 0) copy.from_begin -= first_row * steps_of(output.whole)[0];
+  if (first_row > 0) copy.from_begin -= first_row * strides_of(output.whole)[0];
   run_copy(run.parallel, copy, output.dtype, rows, output.data);
 }
 
-void ArrayDeclared::refuse(const std::string& found) const {
+void DeclaredArray::throw_mismatch(const std::string& found) const {
   throw Error(Code::file, "{:?} holds {}; the graph declares {}", path, as_is(found), as_is(type.str()));
 }
 
-RowFile::RowFile(ArrayDeclared declared) : declared_(std::move(declared)) {
+RowFile::RowFile(DeclaredArray declared) : declared_(std::move(declared)) {
   const Type& type = declared_.type;
   row_bytes_ = size_of(type.dtype);
   for (int d = 1; d < type.shape.rank(); ++d) row_bytes_ *= static_cast<std::uint64_t>(type.shape[d].size());
 }
 
-ArrayFile::ArrayFile(FileSystem& files, std::string_view folder, ArrayDeclared declared)
+ArrayFile::ArrayFile(FileSystem& files, std::string_view folder, DeclaredArray declared)
     : RowFile(std::move(declared)), files_(files), folder_(folder) {
   if (declared_.format == "raw" && declared_.path.ends_with('/')) {
     open_folder(files);
@@ -58,13 +58,13 @@ void ArrayFile::open_one(FileSystem& files) {
   auto file = files.open_beneath(folder_, declared_.path);
   if (declared_.format == "raw") {
     add_raw(declared_.path, file->size());
-    if (pieces_.back().rows != rows()) declared_.refuse(std::to_string(pieces_.back().rows) + " rows");
+    if (pieces_.back().rows != rows()) declared_.throw_mismatch(std::to_string(pieces_.back().rows) + " rows");
   } else {
     const ArrayPlace place = place_in(*file);
     const DType dtype = declared_.type.dtype;
     const std::string_view wanted = declared_.format == "safetensors" ? safetensors_name(dtype) : npy_descr_of(dtype);
     if (place.dtype != wanted || place.shape != declared_.type.shape.sizes())
-      declared_.refuse(
+      declared_.throw_mismatch(
           formatted("{:?} of {}", place.dtype, as_is(Shape(std::span<const std::int64_t>(place.shape)).str())));
     reversed_ = place.reversed;
     pieces_.push_back({.path = declared_.path, .rows = rows(), .begin = place.begin});
@@ -80,7 +80,7 @@ void ArrayFile::open_folder(FileSystem& files) {
     found += pieces_.back().rows;
   }
   if (found != rows())
-    declared_.refuse(std::to_string(pieces_.size()) + " files with " + std::to_string(found) + " rows");
+    declared_.throw_mismatch(std::to_string(pieces_.size()) + " files with " + std::to_string(found) + " rows");
 }
 
 ArrayPlace ArrayFile::place_in(const FileReader& file) const {

@@ -23,7 +23,7 @@ void require_folder(const KernelSetup& setup, const std::string& path);
 void copy_part(const KernelRun& run, const Array& output, const std::byte* rows, std::int64_t first_row = 0);
 
 /// An array in a file, as the graph declares it.
-struct ArrayDeclared {
+struct DeclaredArray {
   std::string format;  ///< "idx", "npy", "raw", "safetensors"; texts: "csv", "libsvm"; "images"
   std::string path;    ///< below the data folder; for "raw", a path that ends in '/' is a folder
   std::string tensor;  ///< its name in a safetensors file; for "libsvm": "labels", "values" or "indices"; for "images":
@@ -38,13 +38,13 @@ struct ArrayDeclared {
   std::uint64_t key = 0;  ///< the key of the random numbers for `augment`
 
   /// Throws Error(file), because the files have the content `found`.
-  [[noreturn]] void refuse(const std::string& found) const;
+  [[noreturn]] void throw_mismatch(const std::string& found) const;
 };
 
 /// The rows of a declared array. Any thread may read.
 class RowFile {
  public:
-  explicit RowFile(ArrayDeclared declared);
+  explicit RowFile(DeclaredArray declared);
   virtual ~RowFile() = default;
 
   [[nodiscard]] std::int64_t rows() const { return declared_.type.shape[0].size(); }
@@ -57,7 +57,7 @@ class RowFile {
   [[nodiscard]] virtual int readers(int /*threads*/, int ahead) const { return std::min(2, ahead); }
 
  protected:
-  ArrayDeclared declared_;
+  DeclaredArray declared_;
   std::uint64_t row_bytes_ = 0;
 };
 
@@ -66,7 +66,7 @@ class RowFile {
 class ArrayFile final : public RowFile {
  public:
   /// Error(file) names the file, its content, and the declared content.
-  ArrayFile(FileSystem& files, std::string_view folder, ArrayDeclared declared);
+  ArrayFile(FileSystem& files, std::string_view folder, DeclaredArray declared);
   void read(std::int64_t first, std::int64_t count, std::byte* target, std::int64_t epoch) const override;
 
  private:

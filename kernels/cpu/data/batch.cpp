@@ -75,19 +75,19 @@ std::unique_ptr<KernelState> prepare_batch(const KernelSetup& setup) {
 
 constexpr std::size_t kMostLabel = 400;
 
-struct Printed {
+struct PrintState {
   std::string label;
-  bool here;  ///< whether this task prints: only one of the tasks that have the value prints
+  bool prints_here;  ///< whether this task prints: only one of the tasks that have the value prints
 };
 
 void print(KernelRun& run) {
   const Array& input = run.inputs[0];
   Array& output = run.outputs[0];
-  const auto& printed = kept<Printed>(run);
+  const auto& printed = kept<PrintState>(run);
   if (output.rank() > 0) output.sizes[0] = input.sizes[0];
   const auto bytes = static_cast<std::size_t>(input.count()) * size_of(input.dtype);
   if (bytes > 0) std::memmove(output.data, input.data, bytes);
-  if (!printed.here) return;
+  if (!printed.prints_here) return;
   const std::shared_ptr<const void> borrowed(std::shared_ptr<const void>(), input.data);
   const Tensor shown(input.dtype, {input.sizes.begin(), input.sizes.end()}, borrowed, {input.data, bytes});
   const std::string line = escaped(printed.label, kMostLabel) + ": " + shown.str() + "\n";
@@ -95,7 +95,7 @@ void print(KernelRun& run) {
 }
 
 std::unique_ptr<KernelState> prepare_print(const KernelSetup& setup) {
-  return keep(Printed{setup.attrs.get<std::string>("label"), setup.first});
+  return keep(PrintState{setup.attrs.get<std::string>("label"), setup.first});
 }
 
 constexpr Kernel kKernels[] = {

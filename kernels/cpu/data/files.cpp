@@ -32,7 +32,7 @@ FileBytes unpacked(FileSystem& files, const std::string& folder, const std::stri
 struct DataFile {
   FileSystem* files;
   std::string folder;
-  ArrayDeclared declared;
+  DeclaredArray declared;
 
   /// Returns the content. A packed file may have `bytes_for_each` bytes for each element, plus kSlack.
   [[nodiscard]] FileBytes read(std::uint64_t bytes_for_each) const {
@@ -50,7 +50,7 @@ std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
   const auto& path = setup.attrs.get<std::string>("path");
   require_folder(setup, path);
   return keep(DataFile{setup.files, std::string(setup.data_folder),
-                       ArrayDeclared{.format = kFormat,
+                       DeclaredArray{.format = kFormat,
                                      .path = path,
                                      .tensor = setup.attrs.get_or<std::string>("tensor", ""),
                                      .type = Type{setup.attrs.get<DType>("dtype"), setup.attrs.get<Shape>("shape")},
@@ -58,9 +58,9 @@ std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
 }
 
 void copy_array(const KernelRun& run, const NpyArray& array) {
-  const ArrayDeclared& declared = kept<DataFile>(run).declared;
+  const DeclaredArray& declared = kept<DataFile>(run).declared;
   if (array.descr != npy_descr_of(declared.type.dtype) || array.shape != declared.type.shape.sizes())
-    declared.refuse(
+    declared.throw_mismatch(
         formatted("{:?} of {}", array.descr, as_is(Shape(std::span<const std::int64_t>(array.shape)).str())));
   copy_part(run, run.outputs[0], array.bytes.data());
 }
@@ -78,16 +78,16 @@ void read_npy_file(KernelRun& run) {
 void read_csv_file(KernelRun& run) {
   constexpr std::uint64_t kNumberBytes = 32;
   const auto& file = kept<DataFile>(run);
-  const ArrayDeclared& declared = file.declared;
+  const DeclaredArray& declared = file.declared;
   const FileBytes bytes = file.read(kNumberBytes);
-  if (bytes.size() == 0) declared.refuse("nothing");
+  if (bytes.size() == 0) declared.throw_mismatch("nothing");
   const std::vector<std::int64_t> sizes = declared.type.shape.sizes();
   Tensor numbers(declared.type.dtype, sizes);
   const CsvTable table =
       parse_csv(without_lines(bytes.text(), declared.skip), declared.path, {.first_line = declared.skip + 1},
                 store_numbers(declared.type.dtype, numbers.count(), numbers.mutable_bytes().data()));
   if (static_cast<std::int64_t>(table.rows) != sizes[0] || static_cast<std::int64_t>(table.columns) != sizes[1])
-    declared.refuse(std::to_string(table.rows) + " rows of " + std::to_string(table.columns) + " numbers");
+    declared.throw_mismatch(std::to_string(table.rows) + " rows of " + std::to_string(table.columns) + " numbers");
   copy_part(run, run.outputs[0], numbers.bytes().data());
 }
 

@@ -82,7 +82,7 @@ View random_part(const ImageSize& image, const Philox& philox, std::int64_t row)
 struct ImageArrays {
   FileSystem* files;
   std::string folder;
-  ArrayDeclared parts[2];
+  DeclaredArray parts[2];
 };
 
 std::unique_ptr<KernelState> prepare_images(const KernelSetup& setup) {
@@ -98,7 +98,7 @@ std::unique_ptr<KernelState> prepare_images(const KernelSetup& setup) {
   arrays.parts[0].type = {DType::uint8, shape};
   arrays.parts[1].tensor = "labels";
   arrays.parts[1].type = {DType::int32, {shape[0]}};
-  for (ArrayDeclared& part : arrays.parts) {
+  for (DeclaredArray& part : arrays.parts) {
     part.path = path;
     part.classes = attrs.get<std::int64_t>("classes");
     part.resize = attrs.get<std::int64_t>("resize");
@@ -131,7 +131,7 @@ std::uint64_t image_key(const KernelSetup& setup) {
   return Hasher().add("ReadImages").add(setup.attrs.get<std::int64_t>("seed")).add(setup.seed).digest();
 }
 
-ImageFolder::ImageFolder(FileSystem& files, std::string_view folder, ArrayDeclared declared)
+ImageFolder::ImageFolder(FileSystem& files, std::string_view folder, DeclaredArray declared)
     : RowFile(std::move(declared)), files_(files), folder_(folder), labels_(declared_.tensor == "labels") {
   const std::string root = declared_.path.ends_with('/') ? declared_.path : declared_.path + "/";
   for (const std::string& name : files.list(folder_ + "/" + root))
@@ -144,7 +144,7 @@ ImageFolder::ImageFolder(FileSystem& files, std::string_view folder, ArrayDeclar
     throw Error(Code::file, "{:?} has folders of {} classes; the graph declares {}", declared_.path, classes,
                 declared_.classes);
   if (const std::int64_t found = classes_.back().end; found != rows())
-    declared_.refuse(std::to_string(found) + " images");
+    declared_.throw_mismatch(std::to_string(found) + " images");
 }
 
 void ImageFolder::list(const std::string& path) {

@@ -19,7 +19,7 @@ namespace ferry::cpu {
 class ImageFolder final : public RowFile {
  public:
   /// Throws Error(file) if the numbers of classes or images are not as declared, or a class has no images.
-  ImageFolder(FileSystem& files, std::string_view folder, ArrayDeclared declared);
+  ImageFolder(FileSystem& files, std::string_view folder, DeclaredArray declared);
   void read(std::int64_t first, std::int64_t count, std::byte* target, std::int64_t epoch) const override;
   /// All threads of the task decode images. Labels need one reader.
   [[nodiscard]] int readers(int threads, int /*ahead*/) const override { return labels_ ? 1 : threads; }

@@ -16,13 +16,13 @@ namespace ferry::cpu {
 namespace {
 
 /// The orders of the epochs that are being read: two epochs when one ends and the next begins. Thread-safe.
-class Orders {
+class EpochOrders {
  public:
   using Order = std::shared_ptr<const std::vector<std::int64_t>>;
 
-  Orders(std::uint64_t key, std::int64_t rows) : key_(key), rows_(rows) {}
+  EpochOrders(std::uint64_t key, std::int64_t rows) : key_(key), rows_(rows) {}
 
-  [[nodiscard]] Order of(std::int64_t epoch) {
+  [[nodiscard]] Order order_of(std::int64_t epoch) {
     const std::lock_guard lock(mutex_);
     Drawn& drawn = drawn_[static_cast<std::size_t>(epoch % 2)];
     if (drawn.order == nullptr || drawn.epoch != epoch) {
@@ -48,7 +48,7 @@ class Orders {
 /// The open file of one op, and the threads that read ahead from it.
 class StreamedRows final : public KernelState {
  public:
-  StreamedRows(const KernelSetup& setup, ArrayDeclared declared)
+  StreamedRows(const KernelSetup& setup, DeclaredArray declared)
       : file_(open(setup, std::move(declared))),
         batches_(setup, file_->rows()),
         shuffle_(setup.attrs.get<bool>("shuffle")),
@@ -65,7 +65,7 @@ class StreamedRows final : public KernelState {
   }
 
  private:
-  static std::unique_ptr<RowFile> open(const KernelSetup& setup, ArrayDeclared declared) {
+  static std::unique_ptr<RowFile> open(const KernelSetup& setup, DeclaredArray declared) {
     const bool text = declared.format == "csv" || declared.format == "libsvm";
     if (text) return std::make_unique<TextFile>(*setup.files, setup.data_folder, std::move(declared));
     if (declared.format == "images")
@@ -87,7 +87,7 @@ class StreamedRows final : public KernelState {
     const Batches::Place place = batches_.at(step);
     const std::int64_t first = place.first + first_;
     if (!shuffle_) return file_->read(first, count_, target, place.epoch);
-    const Orders::Order order = orders_.of(place.epoch);
+    const EpochOrders::Order order = orders_.order_of(place.epoch);
     for (std::int64_t row = 0; row < count_; ++row, target += file_->row_bytes())
       file_->read((*order)[static_cast<std::size_t>(first + row)], 1, target, place.epoch);
   }
@@ -96,7 +96,7 @@ class StreamedRows final : public KernelState {
   PlannedBatches batches_;
   bool shuffle_;
   int ahead_;
-  Orders orders_;
+  EpochOrders orders_;
   std::int64_t first_ = 0, count_ = 0;  // of this task's part of a batch
   std::optional<Prefetcher> blocks_;    // the last member, because its threads use the other members
 };
@@ -114,7 +114,7 @@ std::unique_ptr<KernelState> prepare_stream(const KernelSetup& setup) {
   const auto& path = attrs.get<std::string>("path");
   require_folder(setup, path);
   return std::make_unique<StreamedRows>(
-      setup, ArrayDeclared{.format = attrs.get<std::string>("format"),
+      setup, DeclaredArray{.format = attrs.get<std::string>("format"),
                            .path = path,
                            .tensor = attrs.get<std::string>("tensor"),
                            .type = Type{attrs.get<DType>("dtype"), attrs.get<Shape>("shape")},

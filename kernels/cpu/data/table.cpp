@@ -10,7 +10,7 @@
 namespace ferry {
 namespace {
 
-KernelTable made(std::string_view level, int number, const cpu::LevelKernels& kernels) {
+KernelTable make_table(std::string_view level, int number, const cpu::LevelKernels& kernels) {
   static const std::string library = std::string(cpu::blas_name()) + (cpu::product_tiles().fused ? ", fused" : "");
   KernelTable table(DeviceKind::cpu, level, library, kernels.fold);
   for (const auto family : kernels.families) table.add(family);
@@ -22,12 +22,12 @@ KernelTable made(std::string_view level, int number, const cpu::LevelKernels& ke
 }
 
 /// The kernel tables for the levels of this build that the processor can run.
-std::vector<KernelTable> levels_here() {
+std::vector<KernelTable> supported_levels() {
   std::vector<KernelTable> levels;
-  levels.push_back(made(FERRY_BASELINE, 1, *ferry_kernels_baseline()));
+  levels.push_back(make_table(FERRY_BASELINE, 1, *ferry_kernels_baseline()));
 #ifdef FERRY_X86_64_LEVELS
-  if (cpu::processor_level() >= 3) levels.push_back(made("x86-64-v3", 3, *ferry_kernels_v3()));
-  if (cpu::processor_level() >= 4) levels.push_back(made("x86-64-v4", 4, *ferry_kernels_v4()));
+  if (cpu::processor_level() >= 3) levels.push_back(make_table("x86-64-v3", 3, *ferry_kernels_v3()));
+  if (cpu::processor_level() >= 4) levels.push_back(make_table("x86-64-v4", 4, *ferry_kernels_v4()));
 #endif
   return levels;
 }
@@ -35,8 +35,8 @@ std::vector<KernelTable> levels_here() {
 }  // namespace
 
 std::span<const KernelTable> cpu_kernel_levels() {
-  static const auto& levels = *new std::vector<KernelTable>(levels_here());  // never destroyed: threads may use it
-                                                                             // during exit()
+  static const auto& levels = *new std::vector<KernelTable>(supported_levels());  // never destroyed: threads may use it
+                                                                                  // during exit()
   return levels;
 }
 

@@ -27,7 +27,7 @@ std::string text_of(NumberFault fault, DType dtype) {
 
 }  // namespace
 
-CsvTake store_numbers(DType dtype, std::int64_t most, std::byte* target) {
+CsvFieldHandler store_numbers(DType dtype, std::int64_t most, std::byte* target) {
   return [dtype, target, left = most](std::string_view field) mutable {
     std::byte beyond[sizeof(double)];
     const NumberFault fault = parse_element(field, dtype, left > 0 ? target : beyond);
@@ -36,7 +36,7 @@ CsvTake store_numbers(DType dtype, std::int64_t most, std::byte* target) {
   };
 }
 
-TextFile::TextFile(FileSystem& files, std::string_view folder, ArrayDeclared declared) : RowFile(std::move(declared)) {
+TextFile::TextFile(FileSystem& files, std::string_view folder, DeclaredArray declared) : RowFile(std::move(declared)) {
   const bool sparse = declared_.format == "libsvm";
   file_ = files.open_beneath(std::string(folder), declared_.path);
   rows_.emplace(*file_, declared_.skip, sparse, rows() + 1);  // the first row may have the names of the columns
@@ -45,8 +45,8 @@ TextFile::TextFile(FileSystem& files, std::string_view folder, ArrayDeclared dec
     const auto any = [](std::string_view) { return std::string(); };
     if (parse_csv(first.text(), declared_.path, {.first_line = rows_->line(0)}, any).rows == 0) rows_->drop_first();
   }
-  if (rows_->rows() > rows()) declared_.refuse("more than " + std::to_string(rows()) + " rows");
-  if (rows_->rows() < rows()) declared_.refuse(std::to_string(rows_->rows()) + " rows");
+  if (rows_->rows() > rows()) declared_.throw_mismatch("more than " + std::to_string(rows()) + " rows");
+  if (rows_->rows() < rows()) declared_.throw_mismatch(std::to_string(rows_->rows()) + " rows");
 }
 
 void TextFile::read(std::int64_t first, std::int64_t count, std::byte* target, std::int64_t /*epoch*/) const {
@@ -63,7 +63,7 @@ void TextFile::read_table(std::string_view text, std::int64_t first, std::int64_
   const CsvTable table = parse_csv(text, declared_.path, {.begins_file = false, .first_line = line},
                                    store_numbers(declared_.type.dtype, count * columns, target));
   if (static_cast<std::int64_t>(table.columns) != columns)
-    declared_.refuse(std::to_string(table.columns) + " numbers in line " + std::to_string(line));
+    declared_.throw_mismatch(std::to_string(table.columns) + " numbers in line " + std::to_string(line));
 }
 
 void TextFile::read_sparse(std::string_view text, std::int64_t first, std::byte* target) const {

@@ -16,7 +16,7 @@ namespace ferry::cpu {
 
 /// Returns a function that parses fields as elements of this dtype, and stores up to `most` of them at `target`. A
 /// number that the dtype cannot hold is a fault. A number too small for the dtype becomes 0 or a subnormal number.
-[[nodiscard]] CsvTake store_numbers(DType dtype, std::int64_t most, std::byte* target);
+[[nodiscard]] CsvFieldHandler store_numbers(DType dtype, std::int64_t most, std::byte* target);
 
 /// Writes `places` entries of each row, from entry `first` on, and 0 after a row's last entry.
 template <class T>
@@ -34,7 +34,7 @@ void place_entries(const LibsvmRows& rows, std::span<const T> entries, std::int6
 class TextFile final : public RowFile {
  public:
   /// Throws Error(file), with the file's name and its number of rows, if this number is not as declared.
-  TextFile(FileSystem& files, std::string_view folder, ArrayDeclared declared);
+  TextFile(FileSystem& files, std::string_view folder, DeclaredArray declared);
   void read(std::int64_t first, std::int64_t count, std::byte* target, std::int64_t epoch) const override;
 
  private:

@@ -24,18 +24,18 @@ std::int64_t partials_of(const Pass& pass) {
 }
 
 /// The scratch: the results of the current pass's chunks, and two arrays that alternate as the results of passes.
-struct Room {
+struct ScratchSizes {
   std::int64_t partials = 0, between = 0;
   [[nodiscard]] std::int64_t elements() const { return partials + 2 * between; }
 };
 
-Room room_of(const std::vector<Pass>& passes) {
-  Room room;
+ScratchSizes scratch_sizes_of(const std::vector<Pass>& passes) {
+  ScratchSizes scratch_sizes;
   for (std::size_t i = 0; i < passes.size(); ++i) {
-    room.partials = std::max(room.partials, partials_of(passes[i]));
-    if (i + 1 < passes.size()) room.between = std::max(room.between, passes[i].results());
+    scratch_sizes.partials = std::max(scratch_sizes.partials, partials_of(passes[i]));
+    if (i + 1 < passes.size()) scratch_sizes.between = std::max(scratch_sizes.between, passes[i].results());
   }
-  return room;
+  return scratch_sizes;
 }
 
 /// out[inner] = the rows of in[rows, inner], joined in order.
@@ -44,8 +44,8 @@ void fold_rows(const T* in, std::int64_t rows, std::int64_t inner, T start, T* o
   constexpr Join kJoin{};
   if (inner == 1) {
     constexpr bool kIsSum = std::is_same_v<Join, functors::Add> || std::is_same_v<Join, functors::Mul>;
-    constexpr std::int64_t kSideBySide = kIsSum ? kLanes : 4 * kLanes;  // other joins give the same bits in any order
-    *out = fold_lanes<kSideBySide>(
+    constexpr std::int64_t kFoldLanes = kIsSum ? kLanes : 4 * kLanes;  // other joins give the same bits in any order
+    *out = fold_lanes<kFoldLanes>(
         rows, start, [in](std::int64_t i) { return in[i]; }, kJoin);
     return;
   }
@@ -82,9 +82,9 @@ void run_pass(const KernelRun& run, const Pass& pass, const T* in, T start, T* o
 
 template <class T, class Join>
 void run_passes(KernelRun& run, const std::vector<Pass>& passes, T start) {
-  const Room room = room_of(passes);
+  const ScratchSizes scratch_sizes = scratch_sizes_of(passes);
   T* partials = reinterpret_cast<T*>(run.scratch.data());
-  T* between[] = {partials + room.partials, partials + room.partials + room.between};
+  T* between[] = {partials + scratch_sizes.partials, partials + scratch_sizes.partials + scratch_sizes.between};
   const T* in = run.inputs[0].as<const T>();
   for (std::size_t i = 0; i < passes.size(); ++i) {
     T* out = i + 1 == passes.size() ? run.outputs[0].as<T>() : between[i % 2];
@@ -130,8 +130,8 @@ std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
 
 template <DimsFn dims>
 std::int64_t scratch_bytes(const KernelSetup& setup) {
-  const Room room = room_of(passes_of(setup.inputs[0].shape.sizes(), dims(setup)));
-  return room.elements() * static_cast<std::int64_t>(size_of(setup.inputs[0].dtype));
+  const ScratchSizes scratch_sizes = scratch_sizes_of(passes_of(setup.inputs[0].shape.sizes(), dims(setup)));
+  return scratch_sizes.elements() * static_cast<std::int64_t>(size_of(setup.inputs[0].dtype));
 }
 
 /// Kernel::row: the number of elements that are folded into one, if these are contiguous and few enough for one chunk.

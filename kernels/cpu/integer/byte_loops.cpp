@@ -105,8 +105,8 @@ void block(std::int64_t steps, const std::int8_t* row, std::int64_t row_step, co
 }
 
 template <int rows>
-void across(std::int64_t steps, const std::int8_t* row, std::int64_t row_step, const std::uint8_t* panel,
-            std::int32_t* to) {
+void multiply_rows(std::int64_t steps, const std::int8_t* row, std::int64_t row_step, const std::uint8_t* panel,
+                   std::int32_t* to) {
   for (int column = 0; column < kPanelColumns; column += kVectors * kLanes)
     block<rows>(steps, row, row_step, panel + column * kTogether, to + column);
 }
@@ -115,7 +115,7 @@ void multiply(int count, std::int64_t steps, const std::int8_t* rows, std::int64
               std::int32_t* sums) {
   const auto next = [&]<int size>() {
     for (; count >= size; count -= size, rows += size * row_step, sums += size * kPanelColumns)
-      across<size>(steps, rows, row_step, panel, sums);
+      multiply_rows<size>(steps, rows, row_step, panel, sums);
   };
   next.template operator()<kRows>();
   next.template operator()<4>();
@@ -128,7 +128,7 @@ using Bytes [[gnu::vector_size(kRow)]] = std::uint8_t;
 
 /// Returns `size` bytes of a and `size` bytes of b in turn, from the first (half = 0) or second half of both.
 template <std::size_t size, std::size_t half, std::size_t... at>
-Bytes zipped(Bytes a, Bytes b, std::index_sequence<at...>) {
+Bytes interleaved(Bytes a, Bytes b, std::index_sequence<at...>) {
   return __builtin_shufflevector(
       a, b, static_cast<int>(half * kRow / 2 + at / (2 * size) * size + at % size + at / size % 2 * kRow)...);
 }
@@ -151,11 +151,11 @@ void pack(const std::uint8_t* rows, std::int64_t step, std::uint8_t flip, std::u
       row[j] ^= flip;
     }
     add_to(sums + v, row);
-    const Bytes first[2] = {zipped<1, 0>(row[0], row[1], kPlaces), zipped<1, 1>(row[0], row[1], kPlaces)};
-    const Bytes last[2] = {zipped<1, 0>(row[2], row[3], kPlaces), zipped<1, 1>(row[2], row[3], kPlaces)};
+    const Bytes first[2] = {interleaved<1, 0>(row[0], row[1], kPlaces), interleaved<1, 1>(row[0], row[1], kPlaces)};
+    const Bytes last[2] = {interleaved<1, 0>(row[2], row[3], kPlaces), interleaved<1, 1>(row[2], row[3], kPlaces)};
     for (int half = 0; half < 2; ++half, to += 2 * kRow) {
-      const Bytes low = zipped<2, 0>(first[half], last[half], kPlaces);
-      const Bytes high = zipped<2, 1>(first[half], last[half], kPlaces);
+      const Bytes low = interleaved<2, 0>(first[half], last[half], kPlaces);
+      const Bytes high = interleaved<2, 1>(first[half], last[half], kPlaces);
       __builtin_memcpy(to, &low, kRow);
       __builtin_memcpy(to + kRow, &high, kRow);
     }
@@ -172,8 +172,9 @@ std::uint32_t pack_row(std::int64_t k, const std::uint8_t* from, std::uint8_t fl
   return sum;
 }
 
-void centre(int columns, std::uint32_t k, const std::int32_t* sums, std::uint32_t zero,
-            const std::uint32_t* column_sums, std::uint32_t sum, const std::uint32_t* zeros, std::int32_t* to) {
+void subtract_zero_points(int columns, std::uint32_t k, const std::int32_t* sums, std::uint32_t zero,
+                          const std::uint32_t* column_sums, std::uint32_t sum, const std::uint32_t* zeros,
+                          std::int32_t* to) {
 #pragma omp simd
   for (int v = 0; v < columns; ++v) {
     const std::uint32_t share = zero * (column_sums[v] - k * zeros[v]) + sum * zeros[v];
@@ -183,6 +184,6 @@ void centre(int columns, std::uint32_t k, const std::int32_t* sums, std::uint32_
 
 }  // namespace
 
-constexpr ByteLoops FERRY_BYTE_LOOPS = {multiply, pack, pack_row, centre};
+constexpr ByteLoops FERRY_BYTE_LOOPS = {multiply, pack, pack_row, subtract_zero_points};
 
 }  // namespace ferry::cpu

@@ -24,8 +24,9 @@ struct ByteLoops {
   std::uint32_t (*pack_row)(std::int64_t k, const std::uint8_t* from, std::uint8_t flip, std::int8_t* to);
   /// to[v] = sums[v] - zero * (column_sums[v] - k * zeros[v]) - sum * zeros[v] modulo 2^32, for v < columns. This
   /// removes the contribution of the zero points from a row's sums of k products.
-  void (*centre)(int columns, std::uint32_t k, const std::int32_t* sums, std::uint32_t zero,
-                 const std::uint32_t* column_sums, std::uint32_t sum, const std::uint32_t* zeros, std::int32_t* to);
+  void (*subtract_zero_points)(int columns, std::uint32_t k, const std::int32_t* sums, std::uint32_t zero,
+                               const std::uint32_t* column_sums, std::uint32_t sum, const std::uint32_t* zeros,
+                               std::int32_t* to);
 };
 
 /// The best loops that this processor can run, for kernels of that level (processor.hpp).

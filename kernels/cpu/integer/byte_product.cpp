@@ -67,9 +67,9 @@ void multiply_panel(const ByteLoops& loops, std::int64_t rows, std::int64_t k, i
   const auto* const column_sums = reinterpret_cast<const std::uint32_t*>(panel + whole * kPanelColumns);
   std::uint32_t zeros[kPanelColumns];
   if (column_zeros.step == 0)
-    std::fill_n(zeros, kPanelColumns, static_cast<std::uint32_t>(column_zeros.among_unsigned(0)));
+    std::fill_n(zeros, kPanelColumns, static_cast<std::uint32_t>(column_zeros.as_unsigned(0)));
   else
-    for (int v = 0; v < columns; ++v) zeros[v] = static_cast<std::uint32_t>(column_zeros.among_unsigned(v));
+    for (int v = 0; v < columns; ++v) zeros[v] = static_cast<std::uint32_t>(column_zeros.as_unsigned(v));
   alignas(64) std::int32_t sums[kMostByteRows * kPanelColumns];
   for (std::int64_t first = 0; first < rows; first += kMostByteRows) {
     const auto count = static_cast<int>(std::min<std::int64_t>(kMostByteRows, rows - first));
@@ -77,10 +77,10 @@ void multiply_panel(const ByteLoops& loops, std::int64_t rows, std::int64_t k, i
     loops.multiply(count, steps, reinterpret_cast<const std::int8_t*>(packed), row_step,
                    reinterpret_cast<const std::uint8_t*>(panel), sums);
     for (int r = 0; r < count; ++r) {
-      const auto zero = static_cast<std::uint32_t>(row_zeros.among_signed(first + r));
+      const auto zero = static_cast<std::uint32_t>(row_zeros.as_signed(first + r));
       const std::uint32_t sum = *reinterpret_cast<const std::uint32_t*>(packed + r * row_step + whole);
-      loops.centre(columns, static_cast<std::uint32_t>(k), sums + r * kPanelColumns, zero, column_sums, sum, zeros,
-                   c + (first + r) * c_step);
+      loops.subtract_zero_points(columns, static_cast<std::uint32_t>(k), sums + r * kPanelColumns, zero, column_sums,
+                                 sum, zeros, c + (first + r) * c_step);
     }
   }
 }

@@ -35,8 +35,8 @@ struct ZeroPoints {
     return rest;
   }
   /// Zero point i for numbers packed as signed, and for numbers packed as unsigned.
-  [[nodiscard]] std::int32_t among_signed(std::int64_t i) const { return among_unsigned(i) - 128; }
-  [[nodiscard]] std::int32_t among_unsigned(std::int64_t i) const { return bytes[i * step] ^ (is_signed ? 128 : 0); }
+  [[nodiscard]] std::int32_t as_signed(std::int64_t i) const { return as_unsigned(i) - 128; }
+  [[nodiscard]] std::int32_t as_unsigned(std::int64_t i) const { return bytes[i * step] ^ (is_signed ? 128 : 0); }
   const std::uint8_t* bytes;
   std::int64_t step;
   bool is_signed;

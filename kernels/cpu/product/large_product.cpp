@@ -69,9 +69,9 @@ class LargeProduct {
       const std::int64_t count = std::min(sizes_.m, tiles * (block + 1) / blocks * tiles_.rows) - row;
       const std::int64_t first = panels.count() * cut / cuts, last = panels.count() * (cut + 1) / cuts;
       if (packs_rows_) pack_some_rows(part, row, count, rows);
-      const Rows lie =
+      const Rows source_rows =
           packs_rows_ ? Rows{rows, part.depth, tiles_.rows} : Rows{a_.data + row * sizes_.k + part.begin, sizes_.k, 1};
-      for (std::int64_t p = first; p < last; ++p) add_panel(part, lie, row, count, panels.at(p));
+      for (std::int64_t p = first; p < last; ++p) add_panel(part, source_rows, row, count, panels.at(p));
       if (part.begin + part.depth < sizes_.k) return;
       const std::int64_t column = panels.at(first).first, after = std::min(part.columns, panels.at(last).first);
       finish_rows(run_, row * sizes_.n + part.column + column, after - column, count, sizes_.n);

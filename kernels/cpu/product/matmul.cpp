@@ -122,7 +122,7 @@ void multiply_products(KernelRun& run, const Products& products, const Nest<2>& 
 
 void matmul(KernelRun& run) {
   const auto transposed = kept<Transposed>(run);
-  const BatchOfProducts batch = products_of(run.inputs[0], run.inputs[1], run.outputs[0], transposed);
+  const BatchOfProducts batch = prepare_products(run.inputs[0], run.inputs[1], run.outputs[0], transposed);
   multiply_products(run, batch.sizes, batch.leading, transposed);
 }
 

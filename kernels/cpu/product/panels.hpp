@@ -55,7 +55,7 @@ class Panels {
 template <class T>
 void pack(const T* from, std::int64_t step, std::int64_t k, const Panel& panel, T* to) {
   const std::int64_t width = Panels<T>::width(panel);
-  transpose(from, step, panel.count, k, to, width, GoesOn::in_source);
+  transpose(from, step, panel.count, k, to, width, PrefetchNext::in_source);
   if (panel.count < width)
     for (std::int64_t i = 0; i < k; ++i) std::fill(to + i * width + panel.count, to + (i + 1) * width, T(0));
 }
@@ -79,7 +79,7 @@ using Places = std::span<const std::int64_t>;
 template <class T>
 void unpack(const T* sums, std::int64_t n, Places places, const Panel& panel, T* to, std::int64_t step) {
   const std::int64_t width = Panels<T>::width(panel);
-  if (places.empty()) return transpose(sums, width, n, panel.count, to, step, GoesOn::in_target);
+  if (places.empty()) return transpose(sums, width, n, panel.count, to, step, PrefetchNext::in_target);
   constexpr std::int64_t kTogether = 16;
   for (std::int64_t begin = 0; begin < n; begin += kTogether)
     for (std::int64_t v = 0; v < panel.count; ++v)

@@ -34,7 +34,7 @@ inline constexpr int kLanesOf = kVectorBytes / sizeof(T);
 
 /// Whether a tile's rows are `step` elements apart.
 template <int rows>
-bool are_apart(const std::int64_t* places, std::int64_t step) {
+bool has_spacing(const std::int64_t* places, std::int64_t step) {
   bool all = true;
   for (int r = 1; r < rows; ++r) all &= places[r] == places[0] + r * step;
   return all;
@@ -101,9 +101,9 @@ template <class T, int rows, int vectors, int step>
 template <class T, int rows, int vectors>
 void tile(std::int64_t k, const T* x, const std::int64_t* places, const ProductStep* steps, const T* panel, T* c,
           const std::int64_t* c_places, bool add) {
-  const auto compute = kApart && are_apart<rows>(places, 1)   ? tile_of<T, rows, vectors, 1>
-                       : kApart && are_apart<rows>(places, 2) ? tile_of<T, rows, vectors, 2>
-                                                              : tile_of<T, rows, vectors, 0>;
+  const auto compute = kApart && has_spacing<rows>(places, 1)   ? tile_of<T, rows, vectors, 1>
+                       : kApart && has_spacing<rows>(places, 2) ? tile_of<T, rows, vectors, 2>
+                                                                : tile_of<T, rows, vectors, 0>;
   compute(k, x, places, steps, panel, c, c_places, add);
 }
 

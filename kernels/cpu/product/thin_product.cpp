@@ -9,13 +9,13 @@ namespace ferry::cpu {
 namespace {
 
 constexpr std::int64_t kLeast = 16, kFew = 128;  // limits of the small dim
-constexpr std::int64_t kFewest = 48;  // with at most this many rows, packing a factor that fits in the cache does not
-                                      // pay
-constexpr std::int64_t kWork = 1 << 21;       // the least multiplications for which packing pays
-constexpr std::int64_t kMany = 1 << 16;       // the least elements of one factor for which packing the other pays
+constexpr std::int64_t kMostUnpackedRows = 48;   // with at most this many rows, packing a factor that fits in the cache
+                                                 // does not pay
+constexpr std::int64_t kWork = 1 << 21;          // the least multiplications for which packing pays
+constexpr std::int64_t kMany = 1 << 16;          // the least elements of one factor for which packing the other pays
 constexpr std::int64_t kDepth = 192;          // rows of a panel at a time, so that they stay in the first-level cache
 constexpr std::int64_t kPacked = 4 * kDepth;  // rows of a large factor that are packed at a time
-constexpr std::int64_t kLies =
+constexpr std::int64_t kMostInPlaceBytes =
     3 << 19;  // bytes of a factor that fits into the second-level cache: such a factor is read in place
 constexpr std::int64_t kTogether = 32;  // rows; their sums are transposed together
 constexpr std::int64_t kPieces = 8;     // the pieces into which work is divided, for threads
@@ -47,9 +47,9 @@ class ThinProduct {
 
   /// Whether panels of a factor may be read in place. Rows of the factor must be whole rows of panels. They must also
   /// stay in the cache while they are multiplied by the few rows of the other factor.
-  [[nodiscard]] static bool may_lie(const ProductSizes& sizes) {
-    return sizes.n % Panels<T>::width() == 0 && sizes.m <= kFewest &&
-           sizes.n * sizes.k * static_cast<std::int64_t>(sizeof(T)) <= kLies;
+  [[nodiscard]] static bool may_read_in_place(const ProductSizes& sizes) {
+    return sizes.n % Panels<T>::width() == 0 && sizes.m <= kMostUnpackedRows &&
+           sizes.n * sizes.k * static_cast<std::int64_t>(sizeof(T)) <= kMostInPlaceBytes;
   }
 
   /// Computes c[r * columns + v] from factor[i * columns + v], which fits into the cache when packed. Threads divide
@@ -75,7 +75,7 @@ class ThinProduct {
       const std::int64_t end = std::min(begin + kPacked, depth_), blocks = (end - begin + kDepth - 1) / kDepth;
       const auto packed = [&](std::int64_t block) { return packed_ + block * kDepth * panels_.padded(); };
       const auto depth = [&](std::int64_t block) { return std::min(kDepth, end - begin - block * kDepth); };
-      const auto lies = [&](std::int64_t block, const Panel& panel) {
+      const auto panel_block = [&](std::int64_t block, const Panel& panel) {
         return packs_ ? packed(block) + panel.first * depth(block)
                       : factor + (begin + block * kDepth) * columns_ + panel.first;
       };
@@ -91,7 +91,7 @@ class ThinProduct {
           for (std::int64_t block = 0; block < blocks; ++block)
             for (std::int64_t row = 0; row < rows_.count; row += kMostTileRows)
               add_panel(row, std::min<std::int64_t>(kMostTileRows, rows_.count - row), begin + block * kDepth,
-                        depth(block), lies(block, panels_.at(p)), panels_.at(p), c);
+                        depth(block), panel_block(block, panels_.at(p)), panels_.at(p), c);
         const std::int64_t column = panels_.at(first).first, after = std::min(columns_, panels_.at(last).first);
         if (end == depth_) finish_rows(run_, column, after - column, rows_.count, columns_);
       });
@@ -216,7 +216,7 @@ void multiply_thin(const KernelRun& run, const ProductSizes& sizes, const Matrix
   const auto [m, n, k] = sizes;
   if (b.transposed) return ThinProduct<T>(run, {b.data, n, k, 1}, m, k).compute_transposed(a.data, c);
   if (a.transposed) return ThinProduct<T>(run, {a.data, m, 1, m}, n, k).compute(b.data, c);
-  const bool packs = !ThinProduct<T>::may_lie(sizes);
+  const bool packs = !ThinProduct<T>::may_read_in_place(sizes);
   Rows<T> rows{a.data, m, k, 1};
   if (product_tiles_of<T>().apart && packed_rows_elements(sizes) > 0) {
     T* const packed = reinterpret_cast<T*>(run.scratch.data()) + packed_columns_elements(sizes, false, sizeof(T));

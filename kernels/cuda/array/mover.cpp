@@ -49,16 +49,16 @@ struct CopiedDims {
     to_steps[dims++] = to_step;
   }
   /// Adds the places of element i to those given.
-  FERRY_DEVICE void find(std::int64_t i, std::int64_t& from, std::int64_t& to) const {
+  FERRY_DEVICE void add_offsets(std::int64_t i, std::int64_t& from, std::int64_t& to) const {
     if (small)
-      find_in(static_cast<std::uint32_t>(i), from, to);
+      add_offsets_in(static_cast<std::uint32_t>(i), from, to);
     else
-      find_in(static_cast<std::uint64_t>(i), from, to);
+      add_offsets_in(static_cast<std::uint64_t>(i), from, to);
   }
 
  private:
   template <class Int>
-  FERRY_DEVICE void find_in(Int i, std::int64_t& from, std::int64_t& to) const {
+  FERRY_DEVICE void add_offsets_in(Int i, std::int64_t& from, std::int64_t& to) const {
     for (int d = dims - 1; d >= 0; --d) {
       const auto size = static_cast<Int>(sizes[d]);
       const Int rest = d == 0 ? 0 : i / size;
@@ -81,7 +81,7 @@ template <class T>
 struct CopyElements {
   FERRY_DEVICE void operator()(std::int64_t i) const {
     std::int64_t from_at = 0, to_at = 0;
-    dims.find(i, from_at, to_at);
+    dims.add_offsets(i, from_at, to_at);
     to[to_at] = from == nullptr ? element : from[from_at];
   }
   CopiedDims dims;
@@ -105,7 +105,7 @@ struct CopyTiles {
     const std::int64_t first = static_cast<std::int64_t>(number - down * across_tiles) * kSide;
     const std::int64_t first_row = static_cast<std::int64_t>(down % down_tiles) * kSide;
     std::int64_t from_at = first_row * from_step + first, to_at = first * to_step + first_row;
-    others.find(down / down_tiles, from_at, to_at);
+    others.add_offsets(down / down_tiles, from_at, to_at);
     const auto rows_here = static_cast<int>(rows - first_row < kSide ? rows - first_row : kSide);
     const auto columns_here = static_cast<int>(columns - first < kSide ? columns - first : kSide);
     for (int k = block.thread(); k < kSide * kSide; k += block.threads()) {

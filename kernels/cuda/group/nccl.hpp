@@ -23,7 +23,7 @@ int joined(void* member, bool& all);
 /// What the library has found since: a member that is lost, for example.
 int state(void* member);
 /// Puts this member's part in a collective on the stream; `given` is false if it is to be called again.
-int give(void* member, void* stream, const DeviceCollective& what, bool& given);
+int submit_part(void* member, void* stream, const DeviceCollective& what, bool& given);
 /// Aborts the collectives in flight, with an error on this member.
 void abandon(void* member);
 void leave(void* member);

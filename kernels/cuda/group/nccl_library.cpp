@@ -217,7 +217,7 @@ int state(void* member) {
 }
 
 /// Non-blocking calls may return before their kernels are on the stream: they are when the communicator says so.
-int give(void* given_to, void* stream, const DeviceCollective& what, bool& given) {
+int submit_part(void* given_to, void* stream, const DeviceCollective& what, bool& given) {
   Member& member = of(given_to);
   given = false;
   if (!member.issued) {

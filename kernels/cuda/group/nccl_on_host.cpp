@@ -26,7 +26,7 @@ const void* this_task() {
 }
 
 /// What the next call of this function gives.
-int called(std::string_view function) {
+int next_error(std::string_view function) {
   static std::mutex calls;
   const std::lock_guard guard(calls);
   MachineOnHost& machine = machine_on_host();
@@ -60,7 +60,7 @@ int make_name(DeviceGroupName& name) {
 }
 
 void* join(const DeviceGroupName& name, int members, int member, int& error) {
-  error = called("join");
+  error = next_error("join");
   return error == 0 ? new Member{groups().join(name, members, member, this_task())} : nullptr;
 }
 
@@ -70,14 +70,14 @@ int joined(void* member, bool& all) {
 }
 
 int state(void*) {
-  return called("state");
+  return next_error("state");
 }
 
-int give(void* member, void*, const DeviceCollective& what, bool& given) {
-  if (const int error = called("collective"); error != 0) return error;
+int submit_part(void* member, void*, const DeviceCollective& what, bool& given) {
+  if (const int error = next_error("collective"); error != 0) return error;
   try {
-    const auto results = groups().meet(*of(member).member, what,
-                                       [](const void* address) { return static_cast<const std::byte*>(address); });
+    const auto results = groups().poll_collective(
+        *of(member).member, what, [](const void* address) { return static_cast<const std::byte*>(address); });
     given = results.has_value();
     if (given)
       for (const GroupsOnHost::Result& result : *results)

@@ -22,7 +22,7 @@ FERRY_DEVICE inline Pixel pixel_of(std::int64_t i, std::int64_t rows, std::int64
 }
 
 /// The part of an image that is under a window.
-struct Under {
+struct WindowSpans {
   Span rows, columns;
 };
 
@@ -35,12 +35,12 @@ struct PooledImages {
     return pixel_of(i, dims.rows.outputs, dims.columns.outputs);
   }
   [[nodiscard]] FERRY_DEVICE std::int64_t area() const { return dims.rows.image * dims.columns.image; }
-  [[nodiscard]] FERRY_DEVICE Under here(const Pixel& window) const {
-    return {dims.rows.here(window.row), dims.columns.here(window.column)};
+  [[nodiscard]] FERRY_DEVICE WindowSpans local_elements(const Pixel& window) const {
+    return {dims.rows.local_elements(window.row), dims.columns.local_elements(window.column)};
   }
   /// The elements of a window in the whole images; the task may hold a part of these images.
   [[nodiscard]] FERRY_DEVICE std::int64_t area_under(std::int64_t row, std::int64_t column) const {
-    return dims.rows.under(row).size() * dims.columns.under(column).size();
+    return dims.rows.window_elements(row).size() * dims.columns.window_elements(column).size();
   }
 };
 
@@ -52,10 +52,10 @@ struct LargestUnder {
   Number value = -math::kInf<Number>;
   std::int64_t place;
 
-  FERRY_DEVICE LargestUnder(const T* image, std::int64_t columns, const Under& under)
-      : place(under.rows.begin * columns + under.columns.begin) {
-    for (std::int64_t row = under.rows.begin; row < under.rows.end; ++row)
-      for (std::int64_t column = under.columns.begin; column < under.columns.end; ++column) {
+  FERRY_DEVICE LargestUnder(const T* image, std::int64_t columns, const WindowSpans& window_elements)
+      : place(window_elements.rows.begin * columns + window_elements.columns.begin) {
+    for (std::int64_t row = window_elements.rows.begin; row < window_elements.rows.end; ++row)
+      for (std::int64_t column = window_elements.columns.begin; column < window_elements.columns.end; ++column) {
         const Number x = load(image[row * columns + column]);
         if (!(x > value || (x != x && value == value))) continue;
         value = x;
@@ -66,7 +66,7 @@ struct LargestUnder {
 
 template <class T>
 [[nodiscard]] FERRY_DEVICE LargestUnder<T> largest_of(const PooledImages& images, const T* x, const Pixel& window) {
-  return {x + window.plane * images.area(), images.dims.columns.image, images.here(window)};
+  return {x + window.plane * images.area(), images.dims.columns.image, images.local_elements(window)};
 }
 
 template <class T>
@@ -117,7 +117,7 @@ struct AddWhereLargest {
     const PooledDim &rows = images.dims.rows, &columns = images.dims.columns;
     const std::int64_t row = at.row + part.row, column = at.column + part.column;
     const std::int64_t place = row * columns.image + column, first = at.plane * rows.outputs * columns.outputs;
-    const Span rows_over = rows.over(row), columns_over = columns.over(column);
+    const Span rows_over = rows.covering_windows(row), columns_over = columns.covering_windows(column);
     Number sum = 0;
     for (std::int64_t r = rows_over.begin; r < rows_over.end; ++r)
       for (std::int64_t c = columns_over.begin; c < columns_over.end; ++c) {
@@ -139,11 +139,11 @@ struct AvgPool {
 
   FERRY_DEVICE void operator()(std::int64_t i) const {
     const Pixel window = images.window(i);
-    const Under under = images.here(window);
+    const WindowSpans window_elements = images.local_elements(window);
     const T* const image = x + window.plane * images.area();
     Number sum = 0;
-    for (std::int64_t row = under.rows.begin; row < under.rows.end; ++row)
-      for (std::int64_t column = under.columns.begin; column < under.columns.end; ++column)
+    for (std::int64_t row = window_elements.rows.begin; row < window_elements.rows.end; ++row)
+      for (std::int64_t column = window_elements.columns.begin; column < window_elements.columns.end; ++column)
         sum += load(image[row * images.dims.columns.image + column]);
     y[i] = stored_as<T>(sum / static_cast<Number>(images.area_under(window.row, window.column)));
   }
@@ -160,7 +160,7 @@ struct AvgPoolGrad {
   FERRY_DEVICE void operator()(std::int64_t i) const {
     const PooledDim &rows = images.dims.rows, &columns = images.dims.columns;
     const Pixel at = pixel_of(i, rows.image, columns.image);
-    const Span rows_over = rows.over(at.row), columns_over = columns.over(at.column);
+    const Span rows_over = rows.covering_windows(at.row), columns_over = columns.covering_windows(at.column);
     const T* const from = dy + at.plane * rows.outputs * columns.outputs;
     Number sum = 0;
     for (std::int64_t r = rows_over.end - 1; r >= rows_over.begin; --r)

@@ -55,7 +55,7 @@ void copy_rows(const KernelRun& run, const Array& x, const Array& to, std::int64
 }
 
 template <class Place>
-void copy_rows(const KernelRun& run, const NamedRows<Place>& places) {
+void copy_rows(const KernelRun& run, const IndexedRows<Place>& places) {
   copy_rows(run, run.inputs[0], run.outputs[0], places.rows, places.width, places.place);
 }
 

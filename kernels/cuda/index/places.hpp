@@ -113,7 +113,7 @@ struct ElementsAt {
 
 /// The rows of x that indices name.
 template <class Place>
-struct NamedRows {
+struct IndexedRows {
   Place place;
   std::int64_t rows;   ///< how many
   std::int64_t width;  ///< elements of each
@@ -121,18 +121,18 @@ struct NamedRows {
 };
 
 /// Of GatherElements and ScatterElements.
-[[nodiscard]] inline NamedRows<ElementsAt> elements_at(const KernelRun& run, int axis) {
+[[nodiscard]] inline IndexedRows<ElementsAt> elements_at(const KernelRun& run, int axis) {
   const Array &x = run.inputs[0], &indices = run.inputs[1];
   const auto along = static_cast<std::size_t>(axis);
-  return {
-      {Integers(indices), nest_beside_axis(x, indices, axis), x.sizes[along], steps_of(x.sizes)[along], report_of(run)},
-      indices.count(),
-      1,
-      x.count()};
+  return {{Integers(indices), nest_beside_axis(x, indices, axis), x.sizes[along], strides_of(x.sizes)[along],
+           report_of(run)},
+          indices.count(),
+          1,
+          x.count()};
 }
 
 /// Of GatherND and ScatterND.
-[[nodiscard]] inline NamedRows<BlocksAt> blocks_at(const KernelRun& run, int batch_dims) {
+[[nodiscard]] inline IndexedRows<BlocksAt> blocks_at(const KernelRun& run, int batch_dims) {
   const Array &x = run.inputs[0], &indices = run.inputs[1];
   const auto k = static_cast<int>(indices.sizes.back());
   require_dims(static_cast<std::size_t>(k));

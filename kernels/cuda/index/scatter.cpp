@@ -32,7 +32,7 @@ void join_pairs(const KernelRun& run, const SortedPairs& pairs, std::int64_t row
 }
 
 template <class Place>
-void scatter(const KernelRun& run, const NamedRows<Place>& places) {
+void scatter(const KernelRun& run, const IndexedRows<Place>& places) {
   const Array &x = run.inputs[0], &output = run.outputs[0];
   if (output.data != x.data) copy_rows(run, x, output, 1, x.count(), SamePlace());
   const SortedPairs pairs = sort_pairs(run, run.scratch, places.rows, places.all, places.place);

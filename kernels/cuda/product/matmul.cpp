@@ -165,7 +165,7 @@ std::int64_t scratch_of(const Products& products, Transposed transposed, DType d
 
 void matmul(KernelRun& run) {
   const Transposed transposed = static_cast<ProductState*>(run.state)->transposed;
-  multiply_batch(run, products_of(run.inputs[0], run.inputs[1], run.outputs[0], transposed));
+  multiply_batch(run, prepare_products(run.inputs[0], run.inputs[1], run.outputs[0], transposed));
 }
 
 std::unique_ptr<KernelState> prepare_matmul(const KernelSetup& setup) {
@@ -175,7 +175,8 @@ std::unique_ptr<KernelState> prepare_matmul(const KernelSetup& setup) {
 std::int64_t matmul_scratch(const KernelSetup& setup) {
   SizedArray a(setup.inputs[0]), b(setup.inputs[1]), c(setup.outputs[0]);
   const Transposed transposed = transposed_in(setup);
-  return scratch_of(products_of(a.array(), b.array(), c.array(), transposed).sizes, transposed, setup.outputs[0].dtype);
+  return scratch_of(prepare_products(a.array(), b.array(), c.array(), transposed).sizes, transposed,
+                    setup.outputs[0].dtype);
 }
 
 constexpr Transposed kFirst{.a = true};

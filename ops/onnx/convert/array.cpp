@@ -358,7 +358,7 @@ std::optional<PadMode> pad_mode(const std::string& name) {
 }
 
 /// Removes elements for negative pads, and sets these pads to 0.
-Value cut(Value x, Ints& low, Ints& high) {
+Value apply_negative_pads(Value x, Ints& low, Ints& high) {
   for (std::size_t d = 0; d < low.size(); ++d) {
     if (low[d] < 0 || high[d] < 0)
       x = slice(x, static_cast<std::int64_t>(d), -std::clamp<std::int64_t>(low[d], -kEnd, 0),
@@ -395,7 +395,7 @@ Outs to_pad(Context& c) {
   const Literal value = !c.has(2)                                     ? Literal(c.real("value", 0))
                         : is_integer(dtype) && dtype != DType::uint64 ? Literal(c.whole_number(2))
                                                                       : Literal(c.number(2));
-  const Value x = cut(c.in(0), low, high);  // cut() sets negative pads to 0
+  const Value x = apply_negative_pads(c.in(0), low, high);  // apply_negative_pads() sets negative pads to 0
   return pad(x, low, high, value);
 }
 

@@ -20,14 +20,14 @@ namespace ferry::onnx {
 namespace {
 
 /// Converts [n,steps,heads * size] to [n,heads,steps,size].
-Value heads_apart(Context& c, const Value& x, std::int64_t heads, std::int64_t steps, std::int64_t width) {
+Value split_heads(Context& c, const Value& x, std::int64_t heads, std::int64_t steps, std::int64_t width) {
   if (heads < 1 || width % heads != 0)
     Context::fail(std::to_string(width) + " elements in " + std::to_string(heads) + " heads");
   static_cast<void>(c);
   return transpose(reshape(x, {-1, steps, heads, width / heads}), {0, 2, 1, 3});
 }
-Value heads_apart(Context& c, int i, std::string_view heads) {
-  if (c.rank(i) != 4) return heads_apart(c, c.in(i), c.integer(heads), c.size(i, 1), c.size(i, 2));
+Value split_heads(Context& c, int i, std::string_view heads) {
+  if (c.rank(i) != 4) return split_heads(c, c.in(i), c.integer(heads), c.size(i, 1), c.size(i, 2));
   if (c.has_attr(heads) && c.integer(heads) != c.size(i, 1))
     Context::fail(std::string(heads) + " is " + std::to_string(c.integer(heads)) + ", and its input has " +
                   std::to_string(c.size(i, 1)) + " heads");
@@ -35,7 +35,7 @@ Value heads_apart(Context& c, int i, std::string_view heads) {
 }
 
 /// Converts [n,heads,steps,size] to [n,steps,heads * size].
-Value heads_together(const Value& y) {
+Value merge_heads(const Value& y) {
   const Shape& shape = y.shape();
   return reshape(transpose(y, {0, 2, 1, 3}), {-1, shape[2].size(), shape[1].size() * shape[3].size()});
 }
@@ -57,9 +57,9 @@ Attending attending_of(Context& c) {
 
 Outs to_attention(Context& c) {
   Attending attending = attending_of(c);
-  const Value q = heads_apart(c, kQuery, "q_num_heads");
-  Value k = heads_apart(c, kKey, "kv_num_heads");
-  Value v = heads_apart(c, kValue, "kv_num_heads");
+  const Value q = split_heads(c, kQuery, "q_num_heads");
+  Value k = split_heads(c, kKey, "kv_num_heads");
+  Value v = split_heads(c, kValue, "kv_num_heads");
   if (c.has(kPastKey)) {
     attending.offset = c.size(kPastKey, 2);
     k = concat({c.in(kPastKey), k}, 2);
@@ -69,12 +69,12 @@ Outs to_attention(Context& c) {
   const Value by_mode[] = {attended.scores, attended.capped, attended.biased, attended.probabilities};
   const std::int64_t mode = c.integer("qk_matmul_output_mode", 0);
   if (mode < 0 || mode > 3) Context::fail("qk_matmul_output_mode " + std::to_string(mode));
-  return {c.rank(kQuery) == 3 ? heads_together(attended.y) : attended.y, k, v, by_mode[mode]};
+  return {c.rank(kQuery) == 3 ? merge_heads(attended.y) : attended.y, k, v, by_mode[mode]};
 }
 
 /// The result of the body (an attribute of the node) for x. It must have x's type. If the node lacks the body, x
 /// itself.
-Value modified(Context& c, std::string_view body, const Value& x) {
+Value apply_body(Context& c, std::string_view body, const Value& x) {
   if (!c.has_attr(body)) return x;
   const Out given[] = {x};
   const std::vector<Out> results = c.build(c.body(body), given);
@@ -99,8 +99,8 @@ Outs to_flex_attention(Context& c) {
   const Value k = cast(c.in(kKey), precision);
   const Value v = cast(c.in(kValue), precision);
   const Value products = matmul(reshape(q, {-1, key_heads, rows, size}), k, false, true);
-  const Value scores = modified(c, "score_mod", reshape(products, {-1, heads, steps, keys}));
-  const Value seen = modified(c, "prob_mod", softmax(scores));
+  const Value scores = apply_body(c, "score_mod", reshape(products, {-1, heads, steps, keys}));
+  const Value seen = apply_body(c, "prob_mod", softmax(scores));
   const Value y = matmul(reshape(seen, {-1, key_heads, rows, keys}), v);
   return cast(reshape(y, {-1, heads, steps, width}), dtype);
 }
@@ -140,7 +140,7 @@ Outs to_linear_attention(Context& c) {
     Context::fail("an update_rule of '" + rule + "'");
   const DType wide = size_of(c.type(0).dtype) < 4 ? DType::float32 : c.type(0).dtype;
   const auto apart = [&](int i, std::int64_t count) {
-    return heads_apart(c, cast(c.in(i), wide), count, c.size(i, 1), c.size(i, 2));
+    return split_heads(c, cast(c.in(i), wide), count, c.size(i, 1), c.size(i, 2));
   };
   Remembering remembering;
   remembering.scale = c.real("scale", 0);
@@ -151,7 +151,7 @@ Outs to_linear_attention(Context& c) {
   const Value k = apart(1, key_heads);
   const Remembered remembered = linear_attention(q, k, apart(2, key_heads), remembering);
   const DType narrow = c.type(0).dtype;
-  return {cast(heads_together(remembered.y), narrow), cast(remembered.state, c.has(3) ? c.type(3).dtype : narrow)};
+  return {cast(merge_heads(remembered.y), narrow), cast(remembered.state, c.has(3) ? c.type(3).dtype : narrow)};
 }
 
 /// CausalConvWithState: a convolution over the current and earlier steps. Steps before the first step come from the
@@ -167,7 +167,7 @@ Outs to_causal_conv(Context& c) {
     y = y * sigmoid(y);
   else if (activation != "none")
     Context::fail("an activation of '" + activation + "'");
-  if (!c.wants(1)) return y;
+  if (!c.is_used(1)) return y;
   const std::int64_t all = c.size(0, 2) + before;
   return {y, slice(x, 2, all - before, all)};
 }

@@ -14,7 +14,7 @@
 namespace ferry::onnx {
 namespace {
 
-Type type_of(const Tried& element) {
+Type type_of(const BodyValue& element) {
   return element.known.defined() ? element.known.type() : element.type;
 }
 
@@ -61,7 +61,7 @@ bool is_too_long(const GraphDef& body, std::int64_t times) {
   return times > kMostValues || times * (nodes_of(body) + 1) > kMostAgain;
 }
 
-void check_written(std::int64_t times) {
+void check_unrolled(std::int64_t times) {
   if (times > kMostValues)
     Context::fail("its body would be written out " + std::to_string(times) + " times; the limit is " +
                   std::to_string(kMostValues) + " times");
@@ -79,12 +79,12 @@ Value stacked(Context& c, const BodyOuts& elements, std::int64_t axis) {
   return concat(rows, axis);
 }
 
-Tensor none_of(const Tried& element, std::int64_t axis) {
+Tensor empty_stack(const BodyValue& element, std::int64_t axis) {
   const Type type = type_of(element);
   return {type.dtype, sizes_with_rows(type, axis, 0)};
 }
 
-Value room_for(Context& c, const Tried& element, std::int64_t most) {
+Value make_space_for(Context& c, const BodyValue& element, std::int64_t most) {
   const Type type = type_of(element);
   return broadcast_to(c.graph().constant(Tensor(type.dtype, Ints{})), sizes_with_rows(type, 0, most));
 }

@@ -22,7 +22,7 @@ using BodyOuts = std::vector<Out>;
 
 /// Throws an error if a body would be unrolled too often: each iteration becomes an input of the op that joins their
 /// results.
-void check_written(std::int64_t times);
+void check_unrolled(std::int64_t times);
 
 /// The dim, counted from the front, along which results are stacked; the stacked result has `rank` dims. Error(file) if
 /// `axis` is out of range.
@@ -33,10 +33,10 @@ void check_written(std::int64_t times);
 
 /// The stacked elements of no iterations: an empty tensor. Error(usage) if the element's size is open, Error(file) if
 /// the data decide it.
-[[nodiscard]] Tensor none_of(const Tried& element, std::int64_t axis);
+[[nodiscard]] Tensor empty_stack(const BodyValue& element, std::int64_t axis);
 
-/// Zeros with space for the elements of at most `most` iterations, along dim 0. Throws the errors of none_of().
-[[nodiscard]] Value room_for(Context& c, const Tried& element, std::int64_t most);
+/// Zeros with space for the elements of at most `most` iterations, along dim 0. Throws the errors of empty_stack().
+[[nodiscard]] Value make_space_for(Context& c, const BodyValue& element, std::int64_t most);
 
 /// Returns `room` with row `at` (an int64 scalar) replaced by `element`.
 [[nodiscard]] Value with_row(const Value& room, const Value& at, const Value& element);

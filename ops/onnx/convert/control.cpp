@@ -50,37 +50,37 @@ LoopForm loop_form(Context& c) {
 }
 
 /// The types, and known values, of the body's outputs in the first iteration.
-std::vector<Tried> first_iteration(Context& c, const LoopForm& form) {
-  std::vector<Tried> given{{{}, Tensor::scalar<std::int64_t>(0)}, {{}, Tensor::scalar<bool>(true)}};
+std::vector<BodyValue> first_iteration(Context& c, const LoopForm& form) {
+  std::vector<BodyValue> given{{{}, Tensor::scalar<std::int64_t>(0)}, {{}, Tensor::scalar<bool>(true)}};
   for (int i = 2; i < c.inputs(); ++i) {
-    Tried& one = given.emplace_back();
+    BodyValue& one = given.emplace_back();
     one.list = c.out(i).list;
     if (one.list != nullptr) continue;
     one.type = c.type(i);
     one.known = c.constant_if(i);
   }
-  return c.tried(form.body, given);
+  return c.infer_outputs(form.body, given);
 }
 
 /// The outputs of a loop without iterations: the carried values as they are, and no elements.
 Outs no_iterations(Context& c, const LoopForm& form) {
   BodyOuts state;
   for (std::size_t i = 0; i < form.carried; ++i) state.push_back(c.out(static_cast<int>(i) + 2));
-  const std::vector<Tried> results = first_iteration(c, form);
-  for (std::size_t k = form.carried + 1; k < results.size(); ++k) state.emplace_back(none_of(results[k], 0));
+  const std::vector<BodyValue> results = first_iteration(c, form);
+  for (std::size_t k = form.carried + 1; k < results.size(); ++k) state.emplace_back(empty_stack(results[k], 0));
   return outs_of(state);
 }
 
 /// Unrolls the loop: makes a copy of the body for each of at most `times` iterations. Carried values that are known
 /// stay known, and may be sequences. Throws `otherwise` if the body computes at run time whether the loop continues.
-Outs written_loop(Context& c, const LoopForm& form, std::int64_t times, const Error& otherwise) {
-  if (form.collected > 0) check_written(times);
+Outs unroll_loop(Context& c, const LoopForm& form, std::int64_t times, const Error& otherwise) {
+  if (form.collected > 0) check_unrolled(times);
   BodyOuts state;
   for (std::size_t i = 0; i < form.carried; ++i) state.push_back(c.out(static_cast<int>(i) + 2));
   std::vector<BodyOuts> elements(form.collected);
   bool more = !c.constant_if(1).defined() || c.whole_number(1) != 0;
   for (std::int64_t i = 0; i < times && more; ++i) {
-    if (i >= kMostValues) check_written(times);
+    if (i >= kMostValues) check_unrolled(times);
     BodyOuts inputs{Tensor::scalar<std::int64_t>(i), Tensor::scalar<bool>(true)};
     inputs.insert(inputs.end(), state.begin(), state.end());
     const BodyOuts results = c.build(form.body, inputs);
@@ -95,11 +95,11 @@ Outs written_loop(Context& c, const LoopForm& form, std::int64_t times, const Er
 
 /// Unrolls a loop because one body cannot serve all iterations. `why` is the reason: for example, the loop's counter
 /// decides a size, or the loop carries a sequence.
-Outs written_because(Context& c, const LoopForm& form, const Error& why) {
+Outs unroll_because(Context& c, const LoopForm& form, const Error& why) {
   const bool counted = !c.has(0) || c.constant_if(0).defined(), begins = !c.has(1) || c.constant_if(1).defined();
   if (!counted) c.take_by_value(0);
   if (!begins) c.take_by_value(1);
-  if (counted && begins) return written_loop(c, form, c.has(0) ? c.whole_number(0) : IntegerRange::kHighest, why);
+  if (counted && begins) return unroll_loop(c, form, c.has(0) ? c.whole_number(0) : IntegerRange::kHighest, why);
   throw Error(why).hint("give what its number of iterations is computed from; it is then written out");
 }
 
@@ -107,21 +107,21 @@ Outs written_because(Context& c, const LoopForm& form, const Error& why) {
 
 /// The types of the carried values after an iteration that starts with the types `carried`.
 std::vector<Type> after_iteration(Context& c, const LoopForm& form, const std::vector<Type>& carried) {
-  std::vector<Tried> given{{{DType::int64, {}}, {}}, {{DType::boolean, {}}, {}}};
+  std::vector<BodyValue> given{{{DType::int64, {}}, {}}, {{DType::boolean, {}}, {}}};
   for (const Type& type : carried) given.push_back({type, {}});
-  const std::vector<Tried> results = c.tried(form.body, given);
+  const std::vector<BodyValue> results = c.infer_outputs(form.body, given);
   std::vector<Type> types;
   for (std::size_t k = 1; k <= form.carried; ++k) types.push_back(results[k].type);
   return types;
 }
 
-bool other_rows(const Type& a, const Type& b) {
+bool rows_differ(const Type& a, const Type& b) {
   const bool rows = a.shape.rank() > 0 && a.shape.rank() == b.shape.rank() && a.shape[0].known() && b.shape[0].known();
   return rows && a.shape[0] != b.shape[0];
 }
 
 /// The maximum number of rows of carried value k, if it starts with `rows` rows and each iteration adds up to `more`.
-std::int64_t grown(Context& c, int k, std::int64_t rows, std::int64_t more) {
+std::int64_t max_rows(Context& c, int k, std::int64_t rows, std::int64_t more) {
   if (const auto given = c.given_size(k)) return *given;
   const std::int64_t times = c.has(0) ? c.number_of(0).range.most : IntegerRange::kHighest;
   std::int64_t most = 0;
@@ -140,34 +140,34 @@ std::vector<Type> in_all_iterations(Context& c, const LoopForm& form, const std:
   const std::vector<Type> once = after_iteration(c, form, first);
   bool changed = false;
   for (std::size_t k = 0; k < all.size(); ++k) {
-    if (!other_rows(first[k], once[k])) continue;
+    if (!rows_differ(first[k], once[k])) continue;
     changed = true;
     all[k].shape[0] = Dim::at_most(std::max(first[k].shape[0].size(), once[k].shape[0].size()));
   }
   if (!changed) return all;
   const std::vector<Type> twice = after_iteration(c, form, all);
   for (std::size_t k = 0; k < all.size(); ++k) {
-    if (!other_rows(all[k], twice[k])) continue;
+    if (!rows_differ(all[k], twice[k])) continue;
     const std::int64_t rows = all[k].shape[0].size(), more = twice[k].shape[0].size() - rows;
-    all[k].shape[0] = Dim::at_most(more <= 0 ? rows : grown(c, static_cast<int>(k), rows, more));
+    all[k].shape[0] = Dim::at_most(more <= 0 ? rows : max_rows(c, static_cast<int>(k), rows, more));
   }
   return all;
 }
 
 /// x as a value of `type`, which may have another bound on the rows.
 Value with_rows_of(Context& c, const Value& x, const Type& type) {
-  if (!other_rows(x.type(), type)) return x;
+  if (!rows_differ(x.type(), type)) return x;
   const Value rows = scalar_of(c.graph(), size_along(x, 0));
   return gather(x, arange(rows, type.shape[0].size()), 0);
 }
 
 /// Space for the elements of at most `most` iterations.
-Values rooms(Context& c, const LoopForm& form, const std::vector<Type>& carried, std::int64_t most) {
-  std::vector<Tried> given{{{DType::int64, {}}, {}}, {{DType::boolean, {}}, {}}};
+Values make_space(Context& c, const LoopForm& form, const std::vector<Type>& carried, std::int64_t most) {
+  std::vector<BodyValue> given{{{DType::int64, {}}, {}}, {{DType::boolean, {}}, {}}};
   for (const Type& type : carried) given.push_back({type, {}});
-  const std::vector<Tried> results = c.tried(form.body, given);
+  const std::vector<BodyValue> results = c.infer_outputs(form.body, given);
   Values room;
-  for (std::size_t k = form.carried + 1; k < results.size(); ++k) room.push_back(room_for(c, results[k], most));
+  for (std::size_t k = form.carried + 1; k < results.size(); ++k) room.push_back(make_space_for(c, results[k], most));
   return room;
 }
 
@@ -193,7 +193,7 @@ Outs while_of(Context& c, const LoopForm& form, const std::vector<Type>& types, 
     initial.push_back(with_rows_of(c, c.in(static_cast<int>(k) + 2), types[k]));
   const std::size_t states = initial.size();
   if (form.collected > 0)
-    for (const Value& room : rooms(c, form, types, iterations.most)) initial.push_back(room);
+    for (const Value& room : make_space(c, form, types, iterations.most)) initial.push_back(room);
   const Value times = c.has(0) ? reshape(c.in(0), {}) : Value();
   Values end = while_loop(
       initial,
@@ -224,7 +224,7 @@ Outs loop_of(Context& c, const LoopForm& form, const Iterations& iterations) {
     types = carried_types(c, form);
   } catch (const Error& why) {
     if (why.code() == Code::usage) throw;
-    return written_because(c, form, why);
+    return unroll_because(c, form, why);
   }
   return while_of(c, form, types, iterations);
 }
@@ -245,7 +245,7 @@ Outs to_loop(Context& c) {
     if (!begins) c.take_by_value(1);
     if (begins && is_too_long(form.body, times.number())) return loop_of(c, form, {times.number(), true});
     if (begins)
-      return written_loop(
+      return unroll_loop(
           c, form, times.number(),
           {Code::file, "it gives something in each iteration, and whether it goes on is computed in its body"});
   }

@@ -17,12 +17,12 @@ namespace ferry::onnx {
 namespace {
 
 /// Splits padding into the padding at the beginning and at the end. An odd element goes to the end if `behind` is set.
-std::pair<std::int64_t, std::int64_t> halved(std::int64_t total, bool behind) {
+std::pair<std::int64_t, std::int64_t> halve_padding(std::int64_t total, bool behind) {
   return behind ? std::pair(total / 2, total - total / 2) : std::pair(total - total / 2, total / 2);
 }
 
 /// The padding of a dim that makes the number of positions size / stride, rounded up.
-std::int64_t same(std::int64_t size, std::int64_t covered, std::int64_t stride) {
+std::int64_t same_mode_padding(std::int64_t size, std::int64_t covered, std::int64_t stride) {
   return std::max<std::int64_t>(((size + stride - 1) / stride - 1) * stride + covered - size, 0);
 }
 
@@ -66,7 +66,7 @@ struct Windows {
   [[nodiscard]] std::int64_t covered(std::size_t d) const { return (size[d] - 1) * dilations[d] + 1; }
   [[nodiscard]] Sliding sliding() const { return {strides, pads, dilations}; }
   void pad(std::size_t d, std::int64_t total) {
-    std::tie(pads[d], pads[d + dims()]) = halved(total, automatic == "SAME_UPPER");
+    std::tie(pads[d], pads[d + dims()]) = halve_padding(total, automatic == "SAME_UPPER");
   }
 };
 
@@ -77,7 +77,8 @@ Windows over_input(Context& c, Ints size) {
     Context::fail("a window of " + std::to_string(w.dims()) + " dims over an input of rank " +
                   std::to_string(c.rank(0)));
   if (w.is_same())
-    for (std::size_t d = 0; d < w.dims(); ++d) w.pad(d, same(image_size(c, d), w.covered(d), w.strides[d]));
+    for (std::size_t d = 0; d < w.dims(); ++d)
+      w.pad(d, same_mode_padding(image_size(c, d), w.covered(d), w.strides[d]));
   return w;
 }
 
@@ -128,7 +129,7 @@ Pooling pooling_of(Context& c) {
 Outs to_max_pool(Context& c) {
   const Pooling pooling = pooling_of(c);
   const bool by_columns = c.integer("storage_order", 0) != 0;
-  if (!c.wants(1)) return max_pool(c.in(0), pooling);
+  if (!c.is_used(1)) return max_pool(c.in(0), pooling);
   const Largest largest = max_pool_indices(c.in(0), pooling, by_columns);
   return {largest.y, largest.indices};
 }

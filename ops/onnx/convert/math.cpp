@@ -24,7 +24,7 @@ Outs unary(Context& c) {
 }
 
 /// The second operand. Before operator set 7, the attributes `broadcast` and `axis` say how it is broadcast.
-Value second(Context& c, const Value& a) {
+Value second_operand(Context& c, const Value& a) {
   const Value b = c.in(1);
   if (c.opset() >= 7) return b;
   const int axis = c.has_attr("axis") ? c.axis(0, c.integer("axis", 0)) : a.rank() - b.rank();
@@ -37,13 +37,13 @@ Value second(Context& c, const Value& a) {
 template <Binary f>
 Outs binary(Context& c) {
   const Value a = c.in(0);
-  const Value b = second(c, a);
+  const Value b = second_operand(c, a);
   return f(a, b);
 }
 
 /// Folds all inputs: f(f(a, b), c) ….
 template <Binary f>
-Value joined(Context& c) {
+Value fold_inputs(Context& c) {
   if (c.inputs() == 0) Context::fail("it has no inputs");
   Value result = c.in(0);
   for (int i = 1; i < c.inputs(); ++i) result = f(result, c.in(i));
@@ -52,19 +52,19 @@ Value joined(Context& c) {
 
 template <Binary f>
 Outs variadic(Context& c) {
-  return joined<f>(c);
+  return fold_inputs<f>(c);
 }
 
 // ---- Activations that exporters write as several nodes ----
 
 /// The value that enters the chain of Identity ops that ends with x.
-Value source(Value x) {
+Value skip_identities(Value x) {
   while (x.op().def().name == "Identity") x = Value(&x.graph(), x.op().inputs()[0]);
   return x;
 }
 
 bool is_number(const Value& x, double number) {
-  const Op op = source(x).op();
+  const Op op = skip_identities(x).op();
   if (op.def().name != kConstant.name) return false;
   const auto& known = op.attrs().get<Tensor>("value");
   return known.count() == 1 && known.rank() <= 1 && known.number(0) == number;
@@ -73,8 +73,8 @@ bool is_number(const Value& x, double number) {
 /// If `result` is the output of an op `name`, and is_one() holds for one of its two inputs: the other input. Else an
 /// undefined value.
 template <class Is>
-Value beside(const Is& is_one, std::string_view name, const Value& result) {
-  const Value from = source(result);
+Value other_input(const Is& is_one, std::string_view name, const Value& result) {
+  const Value from = skip_identities(result);
   if (from.op().def().name != name) return {};
   const Value a(&from.graph(), from.op().inputs()[0]), b(&from.graph(), from.op().inputs()[1]);
   return is_one(b) ? a : is_one(a) ? b : Value();
@@ -84,7 +84,7 @@ Value beside(const Is& is_one, std::string_view name, const Value& result) {
 Value hard_swish_gate_of(const Value& value) {
   Value x = value;
   for (const auto& [name, number] : {std::pair("Minimum", 6), {"Maximum", 0}, {"Add", 3}})
-    if (x.defined()) x = beside([n = number](const Value& other) { return is_number(other, n); }, name, x);
+    if (x.defined()) x = other_input([n = number](const Value& other) { return is_number(other, n); }, name, x);
   return x;
 }
 
@@ -95,9 +95,9 @@ bool is_plain(const Value& x) {
 /// x sigmoid(x) is swish(x).
 Outs to_mul(Context& c) {
   const Value a = c.in(0);
-  const Value b = second(c, a);
+  const Value b = second_operand(c, a);
   const auto is_gate = [](const Value& x, const Value& gate) {
-    const Op op = source(gate).op();
+    const Op op = skip_identities(gate).op();
     return op.def().name == "Sigmoid" && Value(&x.graph(), op.inputs()[0]).is(x);
   };
   if (is_plain(a) && is_gate(a, b)) return swish(a);
@@ -108,15 +108,16 @@ Outs to_mul(Context& c) {
 /// x clip(x + 3, 0, 6) / 6 is hard_swish(x).
 Outs to_div(Context& c) {
   const Value a = c.in(0);
-  const Value b = second(c, a);
+  const Value b = second_operand(c, a);
   if (!is_plain(a) || !is_number(b, 6)) return a / b;
   Value x;
-  const Value other = beside([&](const Value& gate) { return (x = hard_swish_gate_of(gate)).defined(); }, "Mul", a);
+  const Value other =
+      other_input([&](const Value& gate) { return (x = hard_swish_gate_of(gate)).defined(); }, "Mul", a);
   return other.defined() && other.is(x) ? hard_swish(x) : a / b;
 }
 
 Outs to_mean(Context& c) {
-  const Value sum = joined<add>(c);
+  const Value sum = fold_inputs<add>(c);
   return sum / c.inputs();
 }
 
@@ -124,7 +125,7 @@ Outs to_mean(Context& c) {
 Outs to_pow(Context& c) {
   const Value a = c.in(0);
   const DType dtype = a.dtype();
-  const Value b = second(c, a);
+  const Value b = second_operand(c, a);
   const bool through_floats = !is_float(dtype) && is_float(b.dtype());
   const DType within = through_floats ? DType::float64 : dtype;
   const Value base = cast(a, within);
@@ -217,7 +218,7 @@ Outs to_gelu(Context& c) {
 
 Outs to_xor(Context& c) {
   const Value a = c.in(0);
-  return not_equal(a, second(c, a));
+  return not_equal(a, second_operand(c, a));
 }
 
 Outs to_is_nan(Context& c) {

@@ -47,7 +47,7 @@ std::vector<Grams> grams_of(Context& c) {
 /// Counts the occurrences of each n-gram in x [batch,size]. In an occurrence, all neighbouring numbers of the n-gram
 /// are the same distance apart in x, with 0 to `skip` other numbers between them. Returns [batch,count], or an
 /// undefined value if x is too short.
-Value counted(const Value& x, std::int64_t size, const Grams& grams, std::int64_t skip) {
+Value count_grams(const Value& x, std::int64_t size, const Grams& grams, std::int64_t skip) {
   Graph& graph = x.graph().current();
   Value total;
   for (std::int64_t step = 1; step <= (grams.length == 1 ? 1 : skip + 1); ++step) {
@@ -95,7 +95,7 @@ Outs to_ngrams(Context& c) {
       place.mutable_data<float>()[static_cast<std::size_t>(g * width + columns[number])] = static_cast<float>(weight);
     }
     if (grams.length < least || grams.length > most || grams.count == 0) continue;
-    Value times = counted(x, size, grams, skip);
+    Value times = count_grams(x, size, grams, skip);
     if (!times.defined()) continue;
     if (mode == "IDF") times = cast(greater(times, 0), DType::float32);
     const Value part = matmul(times, c.graph().constant(place));

@@ -14,7 +14,7 @@ namespace ferry::onnx {
 namespace {
 
 /// x in the dtype in which the node computes: dtypes below 4 bytes are cast to stash_type, by default to float32.
-Value stashed(Context& c, const Value& x) {
+Value cast_to_stash(Context& c, const Value& x) {
   const DType stash = c.dtype("stash_type", DType::float32);
   return size_of(x.dtype()) < 4 ? cast(x, stash) : x;
 }
@@ -29,7 +29,7 @@ Outs to_batch_norm(Context& c) {
   if (c.opset() < 9 && c.integer("spatial", 1) == 0)
     Context::fail("means of single elements (spatial = 0) are not imported");
   if (c.opset() < 7) c.no_effect({"is_test"});  // the number of outputs has the same meaning
-  if (c.opset() < 14 && c.wants(1)) Context::fail("its training form of operator sets before 14 is not imported");
+  if (c.opset() < 14 && c.is_used(1)) Context::fail("its training form of operator sets before 14 is not imported");
   if (c.opset() < 14 || c.integer("training_mode", 0) == 0) {
     return batch_norm(x, scale, offset, cast(mean, x.dtype()), cast(variance, x.dtype()), epsilon);
   }
@@ -50,7 +50,7 @@ Ints axes_from(Context& c, std::int64_t otherwise) {
 
 Outs to_layer_norm(Context& c) {
   const Value x = c.in(0);
-  const Normalized normal = normalize(stashed(c, x), axes_from(c, -1), c.real("epsilon", 1e-5));
+  const Normalized normal = normalize(cast_to_stash(c, x), axes_from(c, -1), c.real("epsilon", 1e-5));
   Value y = normal.y * c.in(1);
   if (c.has(2)) y = y + c.in(2);
   const DType stash = c.dtype("stash_type", DType::float32);
@@ -59,7 +59,7 @@ Outs to_layer_norm(Context& c) {
 }
 
 Outs to_rms_norm(Context& c) {
-  const Value x = stashed(c, c.in(0));
+  const Value x = cast_to_stash(c, c.in(0));
   const Value scale = c.in(1);
   const Value one = c.scalar(1, x.dtype());
   return cast(rms_norm(x, one, axes_from(c, -1), c.real("epsilon", 1e-5)), scale.dtype()) * scale;
@@ -81,7 +81,7 @@ Outs group_normalized(Context& c, bool by_group) {
   if (groups < 1 || channels % groups != 0)
     Context::fail(std::to_string(channels) + " channels in " + std::to_string(groups) + " groups");
   const Value given = c.in(0);
-  const Value x = stashed(c, given);
+  const Value x = cast_to_stash(c, given);
   Value scale = cast(c.in(1), x.dtype());
   Value offset = cast(c.in(2), x.dtype());
   if (by_group) {
@@ -123,7 +123,7 @@ Outs to_dropout(Context& c) {
   const std::int64_t seed = c.integer("seed", 0);
   if (c.opset() < 12) c.no_effect({"ratio", "is_test"});  // for training, which is not imported in these operator sets
   if (!c.has(2) || c.number(2) == 0 || ratio == 0) {
-    if (!c.wants(1)) return identity(x);
+    if (!c.is_used(1)) return identity(x);
     return {identity(x), cast(ones_like(x), c.opset() >= 10 ? DType::boolean : x.dtype())};
   }
   if (ratio < 0 || ratio >= 1) Context::fail("a ratio of " + digits_text(ratio, 6));

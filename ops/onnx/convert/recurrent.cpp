@@ -45,9 +45,9 @@ class Activations {
   }
 
  private:
-  double alpha(double otherwise) { return taken(alphas_, alpha_, otherwise); }
-  double beta(double otherwise) { return taken(betas_, beta_, otherwise); }
-  static double taken(const Floats& numbers, std::size_t& at, double otherwise) {
+  double alpha(double otherwise) { return take_parameter(alphas_, alpha_, otherwise); }
+  double beta(double otherwise) { return take_parameter(betas_, beta_, otherwise); }
+  static double take_parameter(const Floats& numbers, std::size_t& at, double otherwise) {
     return at < numbers.size() ? numbers[at++] : otherwise;
   }
 
@@ -61,7 +61,7 @@ class Activations {
 constexpr std::int64_t kMostUnrolled = 1 << 12;
 
 /// x with dims 0 and 1 exchanged.
-Value exchanged(const Value& x) {
+Value swap_first_dims(const Value& x) {
   return transpose(x, {1, 0, 2});
 }
 
@@ -80,7 +80,7 @@ class Layers {
     if (c.integer("hidden_size", hidden) != hidden)
       Context::fail("hidden_size is " + std::to_string(c.integer("hidden_size")) + ", and its weights are for " +
                     std::to_string(hidden));
-    x = by_batch_ ? exchanged(c.in(kX)) : c.in(kX);
+    x = by_batch_ ? swap_first_dims(c.in(kX)) : c.in(kX);
     if (!c.has(kLengths)) return;
     const Tensor known = c.constant_if(kLengths);
     const std::int64_t steps = c.size(kX, by_batch_ ? 1 : 0);

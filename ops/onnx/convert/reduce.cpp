@@ -94,7 +94,7 @@ Outs index_of_best(Context& c) {
 using Running = Value (*)(const Value&, std::int64_t, bool, bool, source_location);
 
 template <Running f>
-Outs running(Context& c) {
+Outs cumulative(Context& c) {
   const Ints axis = c.ints(1);
   if (axis.size() != 1) Context::fail("its axis is not one number");
   return f(c.in(0), c.axis(0, axis[0]), c.integer("exclusive", 0) != 0, c.integer("reverse", 0) != 0,
@@ -104,8 +104,8 @@ Outs running(Context& c) {
 constexpr ConvertOp kReduce[] = {
     {"ArgMax", 1, index_of_best<argmax>},
     {"ArgMin", 1, index_of_best<argmin>},
-    {"CumProd", 26, running<cumprod>},
-    {"CumSum", 11, running<cumsum>},
+    {"CumProd", 26, cumulative<cumprod>},
+    {"CumSum", 11, cumulative<cumsum>},
     {"ReduceL1", 1, to_l1},
     {"ReduceL2", 1, to_l2},
     {"ReduceLogSum", 1, to_log_sum},

@@ -55,9 +55,9 @@ struct Collected {
 };
 
 /// The outputs of the body in an iteration: the states, followed by the elements.
-std::vector<Tried> one_iteration(Context& c, const ScanForm& form, const BodyOuts& state,
-                                 const std::vector<Scanned>& inputs) {
-  std::vector<Tried> given;
+std::vector<BodyValue> one_iteration(Context& c, const ScanForm& form, const BodyOuts& state,
+                                     const std::vector<Scanned>& inputs) {
+  std::vector<BodyValue> given;
   for (const Out& one : state) given.push_back({one.known.defined() ? Type() : c.value(one).type(), one.known});
   for (const Scanned& input : inputs) {
     Shape shape;
@@ -65,15 +65,15 @@ std::vector<Tried> one_iteration(Context& c, const ScanForm& form, const BodyOut
       if (d != input.axis) shape.push_back(input.x.shape()[d]);
     given.push_back({{input.x.dtype(), std::move(shape)}, {}});
   }
-  return c.tried(form.body, given);
+  return c.infer_outputs(form.body, given);
 }
 
 /// The results of no iterations: the states as they are, followed by empty tensors.
 BodyOuts nothing_scanned(Context& c, const ScanForm& form, BodyOuts state, const std::vector<Scanned>& inputs,
                          const Collected& out) {
-  const std::vector<Tried> results = one_iteration(c, form, state, inputs);
+  const std::vector<BodyValue> results = one_iteration(c, form, state, inputs);
   for (std::size_t k = 0; k < form.collected; ++k)
-    state.emplace_back(none_of(results[form.states + k], at_or_zero(out.axes, k)));
+    state.emplace_back(empty_stack(results[form.states + k], at_or_zero(out.axes, k)));
   return state;
 }
 
@@ -90,8 +90,9 @@ BodyOuts scan_in_loop(Context& c, const ScanForm& form, const BodyOuts& state, c
                       std::int64_t length, const Collected& out) {
   Values initial{c.graph().constant(Tensor::scalar<std::int64_t>(0))};
   for (const Out& one : state) initial.push_back(c.value(one));
-  const std::vector<Tried> results = one_iteration(c, form, {initial.begin() + 1, initial.end()}, inputs);
-  for (std::size_t k = 0; k < form.collected; ++k) initial.push_back(room_for(c, results[form.states + k], length));
+  const std::vector<BodyValue> results = one_iteration(c, form, {initial.begin() + 1, initial.end()}, inputs);
+  for (std::size_t k = 0; k < form.collected; ++k)
+    initial.push_back(make_space_for(c, results[form.states + k], length));
   const auto row_of = [&](const Value& t, bool backwards) { return backwards ? length - 1 - t : t; };
   const Values end = while_loop(
       initial, [&](const Values& now) { return less(now[0], length); },
@@ -154,7 +155,7 @@ Outs to_scan_8(Context& c) {
   const Ints backwards = c.integers("directions");
   const int first_scanned = form.first + static_cast<int>(form.states);
   const std::int64_t batch = c.size(first_scanned, 0), length = c.size(first_scanned, 1);
-  check_written(batch);
+  check_unrolled(batch);
   if (c.has(0))
     for (const std::int64_t one : c.ints(0))
       if (one != length) Context::fail("a sequence of " + std::to_string(one) + " of " + std::to_string(length));

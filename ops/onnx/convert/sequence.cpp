@@ -13,7 +13,7 @@ using List = std::vector<Out>;
 
 /// Reads input `i`, an index into a list of `size` elements; a negative index counts from the end. With `behind`, the
 /// index may also be the position after the last element.
-std::size_t place(Context& c, int i, std::size_t size, bool behind) {
+std::size_t read_index(Context& c, int i, std::size_t size, bool behind) {
   const auto count = static_cast<std::int64_t>(size);
   const std::int64_t given = c.whole_number(i), at = given < 0 ? given + count : given;
   if (at < 0 || at >= count + (behind ? 1 : 0))
@@ -34,7 +34,7 @@ Outs to_construct(Context& c) {
 
 Outs to_insert(Context& c) {
   List list = c.list(0);
-  const std::size_t at = c.has(2) ? place(c, 2, list.size(), true) : list.size();
+  const std::size_t at = c.has(2) ? read_index(c, 2, list.size(), true) : list.size();
   list.insert(list.begin() + static_cast<std::ptrdiff_t>(at), c.out(1));
   return Out(std::move(list));
 }
@@ -42,14 +42,14 @@ Outs to_insert(Context& c) {
 Outs to_erase(Context& c) {
   List list = c.list(0);
   if (list.empty()) Context::fail("the sequence is empty");
-  const std::size_t at = c.has(1) ? place(c, 1, list.size(), false) : list.size() - 1;
+  const std::size_t at = c.has(1) ? read_index(c, 1, list.size(), false) : list.size() - 1;
   list.erase(list.begin() + static_cast<std::ptrdiff_t>(at));
   return Out(std::move(list));
 }
 
 Outs to_at(Context& c) {
   const List& list = c.list(0);
-  return list[place(c, 1, list.size(), false)];
+  return list[read_index(c, 1, list.size(), false)];
 }
 
 Outs to_length(Context& c) {

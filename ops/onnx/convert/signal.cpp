@@ -88,7 +88,7 @@ Value waves(Graph& graph, DType dtype, const Transform& t, double (*f)(double)) 
 }
 
 /// Casts x to float64. The transform is computed in float64 because sums of many terms of both signs cancel.
-Value as_wide(const Value& x) {
+Value to_float64(const Value& x) {
   if (x.defined() && !is_float(x.dtype()))
     Context::fail("a signal of " + std::string(name_of(x.dtype())) + "; it takes floating-point dtypes");
   return x.defined() ? cast(x, DType::float64) : x;
@@ -96,7 +96,7 @@ Value as_wide(const Value& x) {
 
 /// Transforms real and imaginary parts [..., taken]; `imaginary` is undefined for a real signal. Returns [..., results,
 /// 2], or the real signal [..., results, 1] if the frequencies are halved.
-Value transformed(const Value& real, const Value& imaginary, const Transform& t) {
+Value apply_transform(const Value& real, const Value& imaginary, const Transform& t) {
   Graph& graph = real.graph().current();
   const Value cosines = waves(graph, real.dtype(), t, std::cos);
   const Value sines = waves(graph, real.dtype(), t, std::sin);
@@ -114,14 +114,14 @@ Value transformed(const Value& real, const Value& imaginary, const Transform& t)
 }
 
 /// The real part (which = 0) or imaginary part (which = 1) of x [..., 1 or 2]; undefined if x has no imaginary part.
-Value part(Context& c, const Value& x, std::int64_t which) {
+Value complex_part(Context& c, const Value& x, std::int64_t which) {
   const std::int64_t parts = c.size(0, -1);
   if (parts != 1 && parts != 2) Context::fail("its last dim should be 1 or 2, and is " + std::to_string(parts));
   return which < parts ? squeeze(slice(x, -1, which, which + 1), {-1}) : Value();
 }
 
 /// x with dims a and b exchanged.
-Value exchanged(const Value& x, int a, int b) {
+Value swap_dims(const Value& x, int a, int b) {
   Ints perm;
   for (int d = 0; d < x.rank(); ++d) perm.push_back(d == a ? b : (d == b ? a : d));
   return a == b ? x : transpose(x, perm);
@@ -140,10 +140,10 @@ Outs to_dft(Context& c) {
   const std::int64_t half = length / 2 + 1;
   const Transform t{std::min(size, onesided && inverse ? half : length), length, onesided && !inverse ? half : length,
                     inverse, onesided && inverse};
-  const Value x = slice(exchanged(c.in(0), axis, last), last, 0, t.taken);
-  const Value real = as_wide(part(c, x, 0));
-  const Value y = transformed(real, as_wide(part(c, x, 1)), t);
-  return cast(exchanged(y, axis, last), x.dtype());
+  const Value x = slice(swap_dims(c.in(0), axis, last), last, 0, t.taken);
+  const Value real = to_float64(complex_part(c, x, 0));
+  const Value y = apply_transform(real, to_float64(complex_part(c, x, 1)), t);
+  return cast(swap_dims(y, axis, last), x.dtype());
 }
 
 /// STFT of a signal [batch, length, 1 or 2], or of a real signal [batch, length]. The frames have the window's length
@@ -161,14 +161,14 @@ Outs to_stft(Context& c) {
   const Value indices = c.graph().constant(places);
   const Value x = c.in(0);
   const auto framed = [&](std::int64_t which) {
-    const Value signal = x.rank() > 2 ? part(c, x, which) : which == 0 ? x : Value();
+    const Value signal = x.rank() > 2 ? complex_part(c, x, which) : which == 0 ? x : Value();
     if (!signal.defined()) return signal;
     const Value cut = gather(signal, indices, 1);
     return c.has(2) ? cut * c.in(2) : cut;
   };
-  const Value real = as_wide(framed(0));
+  const Value real = to_float64(framed(0));
   const bool onesided = c.integer("onesided", 1) != 0;
-  const Value y = transformed(real, as_wide(framed(1)), {length, length, onesided ? length / 2 + 1 : length});
+  const Value y = apply_transform(real, to_float64(framed(1)), {length, length, onesided ? length / 2 + 1 : length});
   return cast(y, x.dtype());
 }
 

@@ -78,9 +78,9 @@ std::set<std::string> size_options(const Graph& graph, ValueId id, const Dim& di
 }
 
 /// Finds the inputs that a value is computed from.
-class Search {
+class InputSearch {
  public:
-  explicit Search(const ImportOptions& options) : options_(options) {}
+  explicit InputSearch(const ImportOptions& options) : options_(options) {}
 
   NeedsValues result(const Value& value) {
     OpsBehind(value.graph(), value.id()).run([&](const Op& op, ValueId output) { look_at(op, output); });
@@ -115,7 +115,7 @@ class Search {
 }  // namespace
 
 NeedsValues inputs_behind(const Value& value, const ImportOptions& options) {
-  return Search(options).result(value);
+  return InputSearch(options).result(value);
 }
 
 void try_by_value(const Value& value, const ImportOptions& options) {

@@ -268,7 +268,7 @@ bool Importer::converts_with(const TriedSizes& sizes, const ConvertOp& converter
   return converts;
 }
 
-std::vector<Out> Importer::made(const ConvertOp& converter, const ModelNode& node, const Frame& frame) {
+std::vector<Out> Importer::make_ops(const ConvertOp& converter, const ModelNode& node, const Frame& frame) {
   const OpId first = graph_->current().size();
   std::vector<Out> items;
   {
@@ -295,7 +295,7 @@ std::vector<Out> Importer::made(const ConvertOp& converter, const ModelNode& nod
 
 void Importer::call(const Function& function, const ModelNode& node, Frame& frame) {
   Frame inner = Frame::of_call(function, node, frame);
-  convert_again(function.nodes, inner);
+  convert_nested(function.nodes, inner);
   std::vector<Out> outs;
   for (std::size_t i = 0; i < std::min(node.outputs.size(), function.outputs.size()); ++i)
     outs.push_back(node.outputs[i].empty() ? Out() : inner.get(function.outputs[i]));
@@ -307,7 +307,7 @@ void Importer::convert(const ModelNode& node, Frame& frame) {
   if (const Function* function = function_of(model_, node)) return call(*function, node, frame);
   const ConvertOp& converter = *find_converter(node.full_op(), frame.opset_of(node));
   const Scope line = graph_->line(line_of_node());
-  if (!fold(converter, node, frame)) name_outputs(node, made(converter, node, frame), frame);
+  if (!fold(converter, node, frame)) name_outputs(node, make_ops(converter, node, frame), frame);
 }
 
 void Importer::convert(const std::vector<ModelNode>& nodes, Frame& frame) {
@@ -321,9 +321,9 @@ void Importer::convert(const std::vector<ModelNode>& nodes, Frame& frame) {
   }
 }
 
-void Importer::convert_again(const std::vector<ModelNode>& nodes, Frame& frame) {
-  nodes_again_ += std::ssize(nodes) + 1;
-  if (nodes_again_ > kMostAgain)
+void Importer::convert_nested(const std::vector<ModelNode>& nodes, Frame& frame) {
+  nested_nodes_ += std::ssize(nodes) + 1;
+  if (nested_nodes_ > kMostAgain)
     Context::fail("the calls of functions and the rounds of loops come to more than " + std::to_string(kMostAgain) +
                   " nodes, which is the limit");
   convert(nodes, frame);

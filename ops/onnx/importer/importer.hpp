@@ -45,7 +45,7 @@ class Importer {
 
   /// Converts the nodes of a body or function; their values are in `frame`. Throws Error(file) if all calls together
   /// convert more than kMostAgain nodes.
-  void convert_again(const std::vector<ModelNode>& nodes, Frame& frame);
+  void convert_nested(const std::vector<ModelNode>& nodes, Frame& frame);
   /// The item as a value of `graph`, in which ops are being made; `name` is its name in the model.
   [[nodiscard]] Value value_in(Graph& graph, const std::string& name, const Out& item);
   /// Forgets the constants and ranges of a dropped body, and of the bodies in it.
@@ -71,7 +71,7 @@ class Importer {
   /// Computes the node's outputs if its inputs are known. Returns whether it did.
   bool fold(const ConvertOp& converter, const ModelNode& node, Frame& frame);
   /// Makes the ops of a node that fold() did not compute, and returns the node's outputs.
-  [[nodiscard]] std::vector<Out> made(const ConvertOp& converter, const ModelNode& node, const Frame& frame);
+  [[nodiscard]] std::vector<Out> make_ops(const ConvertOp& converter, const ModelNode& node, const Frame& frame);
   /// Called after the conversion of a node failed. Throws NeedsValues if an input of the node has a data-dependent
   /// size, and taking inputs of the model by value makes it known; else returns.
   void take_by_value(const ModelNode& node, const Frame& frame) const;
@@ -96,8 +96,8 @@ class Importer {
   IntegerRanges ranges_;
   FoldedNodes folded_;
   std::vector<std::string> warnings_;
-  std::int64_t nodes_ = 0;        ///< number of nodes converted so far
-  std::int64_t nodes_again_ = 0;  ///< number of nodes converted by convert_again(), plus 1 for each call of it
+  std::int64_t nodes_ = 0;         ///< number of nodes converted so far
+  std::int64_t nested_nodes_ = 0;  ///< number of nodes converted by convert_nested(), plus 1 for each call of it
 };
 
 }  // namespace ferry::onnx

@@ -116,7 +116,7 @@ std::vector<Out> NodeContext::build(const GraphDef& body, std::span<const Out> i
   if (inputs.size() != body.inputs.size())
     fail("a body takes " + std::to_string(body.inputs.size()) + " inputs, and gets " + std::to_string(inputs.size()));
   for (std::size_t i = 0; i < inputs.size(); ++i) frame.set(body.inputs[i].name, inputs[i]);
-  importer_.convert_again(body.nodes, frame);
+  importer_.convert_nested(body.nodes, frame);
   std::vector<Out> outs;
   for (const ValueDef& output : body.outputs) outs.push_back(frame.get(output.name));
   return outs;
@@ -144,18 +144,18 @@ class Probe {
 
 }  // namespace
 
-std::vector<Tried> NodeContext::tried(const GraphDef& body, std::span<const Tried> inputs) {
+std::vector<BodyValue> NodeContext::infer_outputs(const GraphDef& body, std::span<const BodyValue> inputs) {
   Graph& owner = graph().current();  // perhaps a body that is being built
   const Probe probe(importer_, owner);
   const Scope here = owner.build(probe.graph());
   std::vector<Out> given;
-  for (const Tried& input : inputs)
+  for (const BodyValue& input : inputs)
     given.push_back(input.list != nullptr   ? Out(*input.list)
                     : input.known.defined() ? Out(input.known)
                                             : Out(probe.graph().parameter(input.type, SourceLine())));
-  std::vector<Tried> results;
+  std::vector<BodyValue> results;
   for (const Out& out : build(body, given)) {
-    Tried& result = results.emplace_back();
+    BodyValue& result = results.emplace_back();
     if (out.list != nullptr) continue;
     out.check_tensor({});
     result.type = out.type();

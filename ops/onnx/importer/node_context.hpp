@@ -32,7 +32,7 @@ class NodeContext final : public Context {
   [[noreturn]] void fail_unbounded(const Number& number) override;
   void take_by_value(int i) override;
   std::vector<Out> build(const GraphDef& body, std::span<const Out> inputs) override;
-  std::vector<Tried> tried(const GraphDef& body, std::span<const Tried> inputs) override;
+  std::vector<BodyValue> infer_outputs(const GraphDef& body, std::span<const BodyValue> inputs) override;
   std::optional<std::int64_t> given_size(int i) override;
   Out out(int i) override;
   Value value(const Out& out) override;

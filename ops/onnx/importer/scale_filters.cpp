@@ -13,7 +13,7 @@ class Scaler {
     for (const auto& [name, tensor] : graph.initializers) known_.emplace(name, tensor);
     for (const ValueDef& input : graph.inputs) known_.erase(input.name);
     for (const ModelNode& node : graph.nodes)
-      if (node.outputs.size() == 1) learn(node);
+      if (node.outputs.size() == 1) add_known(node);
     count_reads(graph);
   }
 
@@ -24,7 +24,7 @@ class Scaler {
       if (node.full_op() == "Conv" && node.outputs.size() == 1) makers.emplace(node.outputs[0], i);
       if (node.full_op() != "BatchNormalization" || node.inputs.size() != 5) continue;
       const auto conv = makers.find(node.inputs[0]);
-      if (conv != makers.end() && reads_[node.inputs[0]] == 1 && take_in(node, graph_.nodes[conv->second]))
+      if (conv != makers.end() && reads_[node.inputs[0]] == 1 && fold_norm(node, graph_.nodes[conv->second]))
         node = {node.name, "Identity", {}, {}, {node.inputs[0]}, {node.outputs[0]}, {}};
     }
   }
@@ -32,7 +32,7 @@ class Scaler {
  private:
   /// Adds the output of a Constant to the known tensors, and the output of an Identity of a known tensor: exporters
   /// store equal weights once and refer to them by Identity nodes.
-  void learn(const ModelNode& node) {
+  void add_known(const ModelNode& node) {
     if (node.full_op() == "Constant") {
       const Attribute* const value = node.find("value");
       const auto* const tensor = value == nullptr ? nullptr : std::get_if<Tensor>(&value->value);
@@ -52,7 +52,7 @@ class Scaler {
   }
 
   /// The float32 vector `name` with one number for each channel; null if it is not known or does not fit.
-  [[nodiscard]] const Tensor* known(const std::string& name, std::int64_t channels) const {
+  [[nodiscard]] const Tensor* find_known(const std::string& name, std::int64_t channels) const {
     const auto found = known_.find(name);
     const bool fits = found != known_.end() && found->second.dtype() == DType::float32 && found->second.rank() == 1 &&
                       found->second.count() == channels;
@@ -69,16 +69,16 @@ class Scaler {
 
   /// Changes the filter and the bias of `conv` so that it also does the work of `norm`. Returns false and changes
   /// nothing if the filter, the bias or the inputs of `norm` are not known.
-  bool take_in(const ModelNode& norm, ModelNode& conv) {
+  bool fold_norm(const ModelNode& norm, ModelNode& conv) {
     const auto filter = conv.inputs.size() < 2 ? known_.end() : known_.find(conv.inputs[1]);
     if (filter == known_.end() || filter->second.dtype() != DType::float32 || filter->second.rank() < 3 ||
         filter->second.count() == 0 || !is_for_inference(norm))
       return false;
     const std::int64_t channels = filter->second.sizes()[0];
-    const Tensor *scale = known(norm.inputs[1], channels), *offset = known(norm.inputs[2], channels),
-                 *mean = known(norm.inputs[3], channels), *variance = known(norm.inputs[4], channels);
+    const Tensor *scale = find_known(norm.inputs[1], channels), *offset = find_known(norm.inputs[2], channels),
+                 *mean = find_known(norm.inputs[3], channels), *variance = find_known(norm.inputs[4], channels);
     const bool has_bias = conv.inputs.size() > 2 && !conv.inputs[2].empty();
-    const Tensor* const bias = has_bias ? known(conv.inputs[2], channels) : nullptr;
+    const Tensor* const bias = has_bias ? find_known(conv.inputs[2], channels) : nullptr;
     const bool all = scale != nullptr && offset != nullptr && mean != nullptr && variance != nullptr;
     if (!all || (has_bias && bias == nullptr)) return false;
     const Attribute* given = norm.find("epsilon");

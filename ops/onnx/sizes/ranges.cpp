@@ -10,8 +10,9 @@
 namespace ferry::onnx {
 namespace {
 
-constexpr std::int64_t kMostApart = 64;  // a value with more elements is no list of sizes: one range is for all
-constexpr int kMostDeep = 500;           // limit of the recursion from ops to the ops of their inputs
+constexpr std::int64_t kMostSeparateRanges =
+    64;                         // a value with more elements is no list of sizes: one range is for all
+constexpr int kMostDeep = 500;  // limit of the recursion from ops to the ops of their inputs
 constexpr IntegerRange kTruth{0, 1};
 
 IntegerRange all_of(const RangeList& list) {
@@ -21,10 +22,10 @@ IntegerRange all_of(const RangeList& list) {
 }
 
 /// The number of elements if each has a range of its own, else 0.
-std::size_t apart(const Shape& shape) {
+std::size_t separate_range_count(const Shape& shape) {
   if (!shape.fixed()) return 0;
   const std::int64_t count = shape.count();
-  return count <= kMostApart ? static_cast<std::size_t>(count) : 0;
+  return count <= kMostSeparateRanges ? static_cast<std::size_t>(count) : 0;
 }
 
 /// The range of element i of n elements. If the list has another length, its value is broadcast; the result then covers
@@ -52,7 +53,7 @@ template <IntegerRange (*f)(const IntegerRange&, const IntegerRange&)>
 RangeList each_two(const Facts& facts) {
   const RangeList a = facts.in(0), b = facts.in(1);
   const std::size_t n =
-      std::max(std::max(a.size(), b.size()) == 1 ? std::size_t{1} : apart(facts.shape), std::size_t{1});
+      std::max(std::max(a.size(), b.size()) == 1 ? std::size_t{1} : separate_range_count(facts.shape), std::size_t{1});
   RangeList result;
   for (std::size_t i = 0; i < n; ++i) result.push_back(f(element(a, i, n), element(b, i, n)));
   return result;
@@ -112,7 +113,7 @@ RangeList any_of(const Facts& facts) {
 RangeList of_constant(const Facts& facts) {
   const auto& tensor = facts.op.attrs().get<Tensor>("value");
   RangeList result;
-  if (is_float(tensor.dtype()) || tensor.count() == 0 || tensor.count() > kMostApart) return {IntegerRange()};
+  if (is_float(tensor.dtype()) || tensor.count() == 0 || tensor.count() > kMostSeparateRanges) return {IntegerRange()};
   for (std::int64_t i = 0; i < tensor.count(); ++i) result.push_back(IntegerRange::of(tensor.integer(i)));
   return result;
 }
@@ -135,10 +136,10 @@ RangeList of_concat(const Facts& facts) {
   for (std::size_t i = 0; i < facts.op.inputs().size(); ++i) {
     const RangeList& part = facts.in(i);
     all = i == 0 ? all_of(part) : either(all, all_of(part));
-    const std::size_t n = facts.type(i).shape.rank() == 1 ? apart(facts.type(i).shape) : 0;
+    const std::size_t n = facts.type(i).shape.rank() == 1 ? separate_range_count(facts.type(i).shape) : 0;
     for (std::size_t k = 0; k < n; ++k) result.push_back(element(part, k, n));
   }
-  if (result.empty() || result.size() != apart(facts.shape)) return {all};
+  if (result.empty() || result.size() != separate_range_count(facts.shape)) return {all};
   return result;
 }
 
@@ -178,7 +179,7 @@ RangeList of_cast(const Facts& facts) {
 
 RangeList of_select(const Facts& facts) {
   const RangeList condition = facts.in(0), a = facts.in(1), b = facts.in(2);
-  const std::size_t n = std::max(apart(facts.shape), std::size_t{1});
+  const std::size_t n = std::max(separate_range_count(facts.shape), std::size_t{1});
   RangeList result;
   for (std::size_t i = 0; i < n; ++i) {
     const IntegerRange taken = element(condition, i, n), yes = element(a, i, n), no = element(b, i, n);
@@ -191,7 +192,7 @@ RangeList of_select(const Facts& facts) {
 template <IntegerRange (*f)(const IntegerRange&, const IntegerRange&)>
 RangeList folded(const Facts& facts) {
   const RangeList& x = facts.in(0);
-  const std::size_t n = apart(facts.type(0).shape);
+  const std::size_t n = separate_range_count(facts.type(0).shape);
   if (n == 0 || facts.shape.rank() > 0) return {IntegerRange()};
   IntegerRange result = element(x, 0, n);
   for (std::size_t i = 1; i < n; ++i) result = f(result, element(x, i, n));
@@ -201,7 +202,7 @@ RangeList folded(const Facts& facts) {
 /// The range of sums. If the number of terms is not fixed, it may be 0, so the range includes 0.
 RangeList of_sum(const Facts& facts) {
   const Shape& from = facts.type(0).shape;
-  if (apart(from) > 0 && facts.shape.rank() == 0) return folded<plus>(facts);
+  if (separate_range_count(from) > 0 && facts.shape.rank() == 0) return folded<plus>(facts);
   if (!from.known()) return {IntegerRange()};
   const IntegerRange all = all_of(facts.in(0));
   return {either(IntegerRange::of(0), all * IntegerRange::of(from.count()))};
@@ -293,7 +294,7 @@ IntegerRange of_dtype(DType dtype) {
 }
 
 /// The range of the numbers after they are stored in the dtype: the whole range of the dtype if a number may overflow.
-IntegerRange held(const IntegerRange& range, DType dtype) {
+IntegerRange range_in_dtype(const IntegerRange& range, DType dtype) {
   const IntegerRange all = of_dtype(dtype);
   const IntegerRange in_32 = {std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()};
   const IntegerRange& limits = dtype == DType::int32 ? in_32 : all;
@@ -322,7 +323,7 @@ RangeList IntegerRanges::found(const Value& value) {
   const Facts facts{*this, op, value.shape()};
   RangeList list = second_of_top_k ? of_places(facts) : rule->rule(facts);
   --depth_;
-  for (IntegerRange& range : list) range = held(range, dtype);
+  for (IntegerRange& range : list) range = range_in_dtype(range, dtype);
   return list;
 }
 

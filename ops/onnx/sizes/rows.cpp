@@ -17,7 +17,7 @@ namespace ferry::onnx {
 namespace {
 
 /// The position `at` in a dim with that size, clamped to [low, high]. A negative position counts from the end.
-Number place_in(Graph& graph, const Number& at, const Number& size, const Number& low, const Number& high) {
+Number clamped_position(Graph& graph, const Number& at, const Number& size, const Number& low, const Number& high) {
   Number place = at;
   if (at.range.most < 0) {
     place = sum_of(graph, at, size);
@@ -79,12 +79,12 @@ Value with_sizes(Context& c, const Value& x, const std::vector<Number>& sizes) {
 struct Elements {
   std::int64_t known = 1;
   std::vector<std::string> symbols;
-  bool told = true;  ///< false: some sizes are known only when a step runs
+  bool known_before_step = true;  ///< false: some sizes are known only when a step runs
   void add(const Number& size) {
     known = checked_count(Ints{known, size.known() ? size.number() : size.range.factor});
     symbols.insert(symbols.end(), size.range.symbols.begin(), size.range.symbols.end());
     std::sort(symbols.begin(), symbols.end());
-    told = told && !size.of_step();
+    known_before_step = known_before_step && !size.of_step();
   }
 };
 
@@ -170,8 +170,8 @@ Value rows_between(Context& c, const Value& x, int dim, const RowRange& range) {
   const Number size = size_along(x, dim);
   if (range.begin.is(0) && range.step == 1 && range.end.known() && range.end.number() >= size.range.most) return x;
   const Number low = forwards ? 0 : -1, high = forwards ? size : difference_of(graph, size, 1);
-  const Number first = place_in(graph, range.begin, size, low, high);
-  const Number last = range.of_plan() ? range.end : place_in(graph, range.end, size, low, high);
+  const Number first = clamped_position(graph, range.begin, size, low, high);
+  const Number last = range.of_plan() ? range.end : clamped_position(graph, range.end, size, low, high);
   const Number ahead = forwards ? difference_of(graph, last, first) : difference_of(graph, first, last);
   const std::int64_t stride = forwards                                                 ? range.step
                               : range.step == std::numeric_limits<std::int64_t>::min() ? kEnd
@@ -248,7 +248,7 @@ Value reshaped(Context& c, const Value& x, const std::vector<Number>& sizes) {
     }
     to.push_back(size.known() ? size.number() : -1);
   }
-  if (open >= 0 && from.told && from.symbols == given.symbols) {
+  if (open >= 0 && from.known_before_step && from.symbols == given.symbols) {
     if (given.known == 0 || from.known % given.known != 0) Context::fail("its elements do not fit the shape");
     to[static_cast<std::size_t>(open)] = from.known / given.known;
     open = -1;

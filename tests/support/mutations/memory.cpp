@@ -48,7 +48,7 @@ bool overlap_output(Plan& plan, Dice& dice) {
       if (i.what != Opcode::kernel && i.what != Opcode::collective) continue;
       for (std::uint32_t k = 0; k < i.inputs.count && i.outputs.count > 0; ++k) {
         const std::uint32_t in = operand(plan.classes[c], i.inputs, k), out = operand(plan.classes[c], i.outputs, 0);
-        if (of_one_arena(plan.classes[c], in, out) && !may_take(i, k)) pairs.emplace_back(c, in, out);
+        if (of_one_arena(plan.classes[c], in, out) && !may_overwrite(i, k)) pairs.emplace_back(c, in, out);
       }
     }
   const auto* pair = one_of(pairs, dice);
@@ -63,7 +63,7 @@ bool sum_over_input(Plan& plan, Dice& dice) {
   for (const At& at : all_of(plan, Opcode::collective)) {
     const PlanClass& c = at.of(plan);
     const Instruction& i = at.in(plan);
-    if (i.inputs.count == 0 || i.outputs.count == 0 || may_take(i, 0)) continue;
+    if (i.inputs.count == 0 || i.outputs.count == 0 || may_overwrite(i, 0)) continue;
     const std::uint32_t in = operand(c, i.inputs, 0), out = operand(c, i.outputs, 0);
     if (of_one_arena(c, in, out) && c.buffers[in].bytes == c.buffers[out].bytes) sums.emplace_back(at, in, out);
   }

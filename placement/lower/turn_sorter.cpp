@@ -1,18 +1,19 @@
-#include "placement/lower/turns.hpp"
+#include "placement/lower/turn_sorter.hpp"
 
 #include <algorithm>
 #include <numeric>
 
 namespace ferry {
 
-Turns::Turns(const ProgramServing& serving, const Program& program, const MessageNumbers& messages, ClassPlan& plan)
+TurnSorter::TurnSorter(const ProgramServing& serving, const Program& program, const MessageNumbers& messages,
+                       ClassPlan& plan)
     : serving_(serving), program_(program), plan_(plan) {
   for (const auto& [node, channels] : messages.channels)
     if (const auto turn = program.turns.find(node); turn != program.turns.end())
       worker_of_[channels.first] = turn->second.worker;
 }
 
-void Turns::added(NodeId id) {
+void TurnSorter::assign_turn(NodeId id) {
   const auto turn = program_.turns.find(id);
   std::uint32_t at = rest_;
   if (turn != program_.turns.end()) {
@@ -23,7 +24,7 @@ void Turns::added(NodeId id) {
   while (turns_.size() < step.size()) turns_.push_back(turn_of(step[turns_.size()], at));
 }
 
-std::uint32_t Turns::turn_of(const Instruction& instruction, std::uint32_t of_node) const {
+std::uint32_t TurnSorter::turn_of(const Instruction& instruction, std::uint32_t of_node) const {
   switch (instruction.what) {
     case Opcode::send:
     case Opcode::receive:
@@ -36,7 +37,7 @@ std::uint32_t Turns::turn_of(const Instruction& instruction, std::uint32_t of_no
   }
 }
 
-void Turns::arrange() {
+void TurnSorter::arrange() {
   std::vector<Instruction>& step = plan_.list(1);
   while (turns_.size() < step.size()) turns_.push_back(turn_of(step[turns_.size()], after()));
   keep(step, turns_);
@@ -67,7 +68,7 @@ void Turns::arrange() {
 
 /// Moves a buffer to the state if two turns use it, or a turn and the rest of the step: its bytes must last from step
 /// to step.
-void Turns::keep(const std::vector<Instruction>& step, const std::vector<std::uint32_t>& turns) {
+void TurnSorter::keep(const std::vector<Instruction>& step, const std::vector<std::uint32_t>& turns) {
   constexpr std::uint32_t kSeveral = kNone - 1;
   std::vector<std::uint32_t> touched(plan_.role.buffers.size(), kNone);
   const auto rest = [&](std::uint32_t turn) { return turn == after() ? 0 : turn; };  // before or after all turns

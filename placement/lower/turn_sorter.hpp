@@ -1,4 +1,4 @@
-// Turns: sorts the instructions of a task that serves workers into turns, two for each worker (placement/serving).
+// TurnSorter: sorts the instructions of a task that serves workers into turns, two for each worker (placement/serving).
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace ferry {
 
-/// Collects the turn of each instruction while the step is lowered, then arranges them. Call added() for each node of
-/// the step after its instructions are added. The constructor's arguments must outlive it.
-class Turns {
+/// Collects the turn of each instruction while the step is lowered, then arranges them. Call assign_turn() for each
+/// node of the step after its instructions are added. The constructor's arguments must outlive it.
+class TurnSorter {
  public:
-  Turns(const ProgramServing& serving, const Program& program, const MessageNumbers& messages, ClassPlan& plan);
+  TurnSorter(const ProgramServing& serving, const Program& program, const MessageNumbers& messages, ClassPlan& plan);
 
-  void added(NodeId id);
+  void assign_turn(NodeId id);
   /// Puts the instructions of each turn together. The order is: instructions before all turns, the give turns of all
   /// workers, their take turns, and the rest. A worker's messages start in its give turn; the waits for them come first
   /// in its take turn. Variables are set at the end of a take turn. A buffer that two turns use is kept from step to

@@ -1,4 +1,4 @@
-// UnderWay: the messages that one plan class has started and does not wait for yet.
+// PendingMessages: the messages that one plan class has started and does not wait for yet.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ namespace ferry {
 /// arrived that its receiver sends only after using the sent value. The wait for an answered send comes right after the
 /// next send; there it costs no time and frees the value's bytes. The waits for all other messages come when too many
 /// are under way, or at the end of the region. The constructor's arguments must outlive it.
-class UnderWay {
+class PendingMessages {
  public:
-  UnderWay(ClassPlan& plan_class, const Program& program, const Plan& plan, const MessageNumbers& messages)
-      : class_(plan_class), plan_(plan), messages_(messages), coming_(program.values.size()) {}
+  PendingMessages(ClassPlan& plan_class, const Program& program, const Plan& plan, const MessageNumbers& messages)
+      : class_(plan_class), plan_(plan), messages_(messages), is_pending_(program.values.size()) {}
 
   /// A send, receive or collective and its operands.
   struct Start {
@@ -34,13 +34,13 @@ class UnderWay {
   /// Adds a message, or the chunks of one. `brings`: the values that can be used after its wait.
   void start(std::vector<Start> chunks, std::span<const PValueId> brings);
   /// Whether a message that brings the value is under way.
-  [[nodiscard]] bool brings(PValueId value) const { return coming_[value]; }
+  [[nodiscard]] bool brings(PValueId value) const { return is_pending_[value]; }
   /// Records that the message that brings `value` also brings its view `view`.
-  void bring_too(PValueId view, PValueId value);
+  void add_view(PValueId view, PValueId value);
   /// Adds the wait for the message that brings the value.
   void wait_for(PValueId value);
   /// Adds the waits for all messages under way in the current region, so that the region may be repeated or left.
-  void finish();
+  void wait_for_all();
 
  private:
   struct Message {
@@ -62,13 +62,13 @@ class UnderWay {
 
   void wait(Messages& list, Messages::iterator message);
   void wait_for_answered();
-  [[nodiscard]] bool is_over(const Instruction& sent, const Instruction& received) const;
+  [[nodiscard]] bool is_answered(const Instruction& sent, const Instruction& received) const;
 
   ClassPlan& class_;
   const Plan& plan_;
   const MessageNumbers& messages_;
   std::map<std::uint32_t, Started> started_;
-  std::vector<bool> coming_;  // for each value
+  std::vector<bool> is_pending_;  // for each value
   std::unordered_map<PValueId, Place> places_;
 };
 
