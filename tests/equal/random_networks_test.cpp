@@ -67,8 +67,8 @@ TEST_CASE("placement by itself of random networks is not slower than the layouts
         for (const Annotated annotated : {Annotated::nowhere, Annotated::data_parallel, Annotated::tensor_parallel})
           best = std::min(best, step_seconds(seed, annotated, Placing::annotated, topology));
         const double chosen = step_seconds(seed, Annotated::nowhere, Placing::automatic, topology);
-        MESSAGE("network " << seed << " on " << tasks << " tasks, " << (ethernet ? "Ethernet" : "NVLink") << ": "
-                           << chosen * 1e3 << " ms, " << chosen / best << " of the best written layouts");
+        MESSAGE("network " << seed << " on " << tasks << " tasks, " << std::string(ethernet ? "Ethernet" : "NVLink")
+                           << ": " << chosen * 1e3 << " ms, " << chosen / best << " of the best written layouts");
         CHECK(chosen <= 1.02 * best);
         much_faster += chosen < 0.8 * best ? 1 : 0;
       }
