@@ -13,19 +13,11 @@ std::int64_t wait_picoseconds(const Topology& topology) {
   return measured > 0 ? measured : kWaitPicoseconds;
 }
 
-std::int64_t latency_picoseconds(const LinkCost& link) {
-  return std::llround(link.latency_seconds * 1e12);
-}
-
 }  // namespace
 
 std::int64_t rounds_of(CollectiveKind kind, std::int64_t members) {
   const auto depth = static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(members - 1)));
   return kind == CollectiveKind::all_reduce && members > 2 ? 2 * depth : depth;
-}
-
-std::int64_t moving_picoseconds(const LinkCost& link, std::int64_t bytes) {
-  return bytes * std::llround(1e12 / link.bytes_per_second);
 }
 
 std::int64_t message_picoseconds(const Topology& topology, const LinkCost& link, std::int64_t bytes,

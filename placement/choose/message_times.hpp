@@ -17,9 +17,6 @@ constexpr std::int64_t kWaitPicoseconds = 4'000'000;
 /// The number of messages that follow one another in a collective: its depth as a tree.
 [[nodiscard]] std::int64_t rounds_of(CollectiveKind kind, std::int64_t members);
 
-/// The time in picoseconds in which a link moves `bytes` bytes, without its latency.
-[[nodiscard]] std::int64_t moving_picoseconds(const LinkCost& link, std::int64_t bytes);
-
 /// The time in picoseconds in which a task sends or receives `bytes` bytes in `rounds` rounds, with one wait.
 [[nodiscard]] std::int64_t message_picoseconds(const Topology& topology, const LinkCost& link, std::int64_t bytes,
                                                std::int64_t rounds);

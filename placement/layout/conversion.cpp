@@ -100,15 +100,10 @@ class Conversion {
   std::vector<ConversionStep> steps_;
 };
 
-std::int64_t picoseconds(double seconds) {
-  return std::llround(seconds * 1e12);
-}
-
 /// The time in picoseconds of messages of `bytes` bytes on a link, including the receiver's wait.
 std::int64_t time_of(const Program& program, const LinkCost& link, std::int64_t bytes) {
   if (bytes == 0) return 0;
-  return std::llround(program.topology->compute.wait) + picoseconds(link.latency_seconds) +
-         bytes * picoseconds(1 / link.bytes_per_second);
+  return std::llround(program.topology->compute.wait) + latency_picoseconds(link) + moving_picoseconds(link, bytes);
 }
 
 /// The time in picoseconds of an all-reduce of a value of `bytes` bytes.
@@ -116,7 +111,7 @@ std::int64_t all_reduce_cost(const Program& program, const SumMembers& members, 
   const LinkCost on_host = program.topology->sums(true), between = program.topology->sums(false);
   const std::int64_t inside = sum_bytes(bytes, members.on_host), outside = sum_bytes(bytes, members.hosts);
   if (outside == 0) return time_of(program, on_host, inside);
-  return time_of(program, between, outside) + inside * picoseconds(1 / on_host.bytes_per_second);
+  return time_of(program, between, outside) + moving_picoseconds(on_host, inside);
 }
 
 /// The time in picoseconds of a reduce-scatter along an axis; each task sends `bytes` bytes.
@@ -157,6 +152,14 @@ std::int64_t step_cost(const Program& program, const Type& type, const Where& wh
 }
 
 }  // namespace
+
+std::int64_t latency_picoseconds(const LinkCost& link) {
+  return std::llround(link.latency_seconds * 1e12);
+}
+
+std::int64_t moving_picoseconds(const LinkCost& link, std::int64_t bytes) {
+  return std::llround(1e12 / link.bytes_per_second * static_cast<double>(bytes));
+}
 
 bool is_partial(const Layout& layout) {
   return std::ranges::any_of(layout, [](const AxisLayout& axis) { return axis.kind == Kind::partial; });

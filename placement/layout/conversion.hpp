@@ -61,6 +61,13 @@ struct SumMembers {
 [[nodiscard]] std::int64_t conversion_cost(const Program& program, const Type& type, const Where& where,
                                            const Layout& from, const Layout& to);
 
+/// The latency of a link in picoseconds.
+[[nodiscard]] std::int64_t latency_picoseconds(const LinkCost& link);
+
+/// The time in picoseconds in which a link moves `bytes` bytes, without its latency. Rounds the time of all bytes,
+/// since fast links take less than a picosecond for one byte.
+[[nodiscard]] std::int64_t moving_picoseconds(const LinkCost& link, std::int64_t bytes);
+
 /// The bytes of `rows` rows, along the dim that `axis` splits, in one task's part of the value.
 [[nodiscard]] std::int64_t row_bytes(const Type& type, const Layout& layout, const Where& where, std::size_t axis,
                                      std::int64_t rows);
