@@ -72,7 +72,7 @@ class Geometry {
  private:
   const Plan& plan_;
   std::vector<std::vector<GroupSpot>> positions_;  // for each grouping, for each task
-  std::vector<std::vector<std::int32_t>> tasks_;       // for each class
+  std::vector<std::vector<std::int32_t>> tasks_;   // for each class
   std::map<std::vector<std::int64_t>, std::int64_t> known_;
 };
 
