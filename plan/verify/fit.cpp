@@ -48,8 +48,8 @@ std::string largest_buffers(const Plan& plan, const PlanClass& c, std::optional<
                      (device ? "--gpu-memory" : "--memory") + ")"};
 }
 
-/// Throws PlanRejected if the plan of the task needs more memory on a GPU than the task may use. Returns the maximum over
-/// its GPUs of the memory that is needed.
+/// Throws PlanRejected if the plan of the task needs more memory on a GPU than the task may use. Returns the maximum
+/// over its GPUs of the memory that is needed.
 std::uint64_t check_gpus(const Plan& plan, std::size_t task) {
   const std::uint64_t there = plan.topology.tasks[task].gpu_memory_bytes;
   const PlanClass& c = plan.classes[plan.class_of[task]];
