@@ -168,6 +168,22 @@ TEST_CASE("a branch that does not fit the shapes is left out when the predicate 
   CHECK(says(error_of([&] { static_cast<void>(import(file)); }), "axis 2 is out of range"));
 }
 
+TEST_CASE("an error in the body of a loop that gives something in each iteration is reported") {
+  const auto file_of = [](const std::string& nodes) {
+    return model_of(value("input", "x", "float32", {"1"}) + initializer("n", {}, {3}) + kY +
+                    value("output", "all", "float32", {}) +
+                    node("y, all", "Loop", "n,, x",
+                         body_of(value("input", "i", "int64", {}) + value("input", "c", "bool", {}) +
+                                 value("input", "v", "float32", {"1"}) + value("output", "c", "bool", {}) +
+                                 value("output", "w", "float32", {"1"}) + value("output", "w2", "float32", {"1"}) +
+                                 nodes + node("w", "Identity", "v") + node("w2", "Identity", "w"))));
+  };
+  const std::string twice = file_of(initializer("twice", {2}, {0, 0}) + node("u", "Unsqueeze", "i, twice"));
+  const std::string unknown = file_of(node("u", "Neg", "i", attribute("other", "i: 1", "INT")));
+  CHECK(says(error_of([&] { static_cast<void>(import(twice)); }), "an axis is given twice"));
+  CHECK(says(error_of([&] { static_cast<void>(import(unknown)); }), "attribute \"other\" is not known of Neg"));
+}
+
 TEST_CASE("a loop that carries values becomes a loop") {
   const std::string body =
       value("input", "i", "int64", {}) + value("input", "c", "bool", {}) + value("input", "v", "float32", {"2"}) +

@@ -142,6 +142,20 @@ Shape shape_of(const ValueDef& input, const ImportOptions& options) {
   return shape;
 }
 
+/// A graph in which ops are made on trial. At its end, also after an error, the importer forgets what it knows of it.
+class TrialGraph {
+ public:
+  explicit TrialGraph(Importer& importer) : importer_(importer) {}
+  TrialGraph(const TrialGraph&) = delete;
+  TrialGraph& operator=(const TrialGraph&) = delete;
+  ~TrialGraph() { importer_.forget(graph_); }
+  [[nodiscard]] Graph& graph() { return graph_; }
+
+ private:
+  Importer& importer_;
+  Graph graph_;
+};
+
 }  // namespace
 
 // ---- Values ----
@@ -204,12 +218,11 @@ bool Importer::fold(const ConvertOp& converter, const ModelNode& node, Frame& fr
     name_outputs(node, *before, frame);
     return true;
   }
-  Graph scratch;
-  const Scope line = scratch.line(line_of_node());
-  NodeContext context(*this, scratch, node, frame);
+  TrialGraph trial(*this);
+  const Scope line = trial.graph().line(line_of_node());
+  NodeContext context(*this, trial.graph(), node, frame);
   const Outs outs = converted(converter, context, frame);
-  constants_.forget([&](const Graph* graph) { return graph == &scratch; });
-  const auto items = computed(scratch, outs, options_.evaluate);
+  const auto items = computed(trial.graph(), outs, options_.evaluate);
   if (items) name_outputs(node, *items, frame);
   if (items && repeated) folded_.keep(node, std::move(*repeated), *items);
   return items.has_value();
@@ -253,19 +266,17 @@ std::optional<TriedSizes> Importer::sizes_that_convert(const ConvertOp& converte
 
 bool Importer::converts_with(const TriedSizes& sizes, const ConvertOp& converter, const ModelNode& node,
                              const Frame& frame) {
-  Graph scratch;
-  const Frame sized = with_sizes(node, frame, sizes, ranges_, scratch);
-  bool converts = true;
+  TrialGraph trial(*this);
+  const Frame sized = with_sizes(node, frame, sizes, ranges_, trial.graph());
   try {
-    NodeContext context(*this, scratch, node, sized);
+    NodeContext context(*this, trial.graph(), node, sized);
     static_cast<void>(converted(converter, context, sized));
+    return true;
   } catch (const Error&) {
-    converts = false;
+    return false;
   } catch (const NeedsValues&) {
-    converts = false;
+    return false;
   }
-  forget(scratch);
-  return converts;
 }
 
 std::vector<Out> Importer::make_ops(const ConvertOp& converter, const ModelNode& node, const Frame& frame) {
