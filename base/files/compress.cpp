@@ -35,6 +35,8 @@ const Zstd& zstd() {
 constexpr std::uint64_t kFirstOutput = 1u << 16;
 constexpr std::array<unsigned char, 2> kGzipMagic = {0x1f, 0x8b};
 constexpr std::array<unsigned char, 4> kZstdMagic = {0x28, 0xb5, 0x2f, 0xfd};
+/// A skippable frame, with which pzstd begins its files. The lower four bits of the first byte are free (RFC 8878).
+constexpr std::array<unsigned char, 4> kSkippableMagic = {0x50, 0x2a, 0x4d, 0x18};
 
 Error damaged(std::string_view name, std::string_view kind, const std::string& why) {
   return Error(Code::file, "{:?}: {}: {}", name, as_is(kind), as_is(why));
@@ -151,7 +153,13 @@ FileBytes maybe_decompress(FileBytes file, std::uint64_t limit, std::string_view
            std::equal(magic.begin(), magic.end(), reinterpret_cast<const unsigned char*>(file.data()));
   };
   if (begins_with(kGzipMagic)) return gunzip(file.span(), limit, name);
-  if (begins_with(kZstdMagic)) return unzstd(file.span(), limit, name);
+  const auto is_skippable = [&] {
+    const unsigned first = file.size() == 0 ? 0 : std::to_integer<unsigned>(file.data()[0]);
+    return begins_with(std::array{static_cast<unsigned char>(first), kSkippableMagic[1], kSkippableMagic[2],
+                                  kSkippableMagic[3]}) &&
+           (first & 0xf0u) == kSkippableMagic[0];
+  };
+  if (begins_with(kZstdMagic) || is_skippable()) return unzstd(file.span(), limit, name);
   if (file.size() <= limit) return file;
   throw Error(Code::file, "{:?}: too large: {} bytes, and the limit is {}", name, file.size(), limit);
 }

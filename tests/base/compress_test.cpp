@@ -57,8 +57,12 @@ TEST_CASE("compress: what was packed is unpacked, at any size") {
 TEST_CASE("compress: files of several parts") {
   CHECK(unpacked(gzipped("one") + gzipped("") + gzipped("two")) == "onetwo");
   CHECK(unpacked(zstd("one") + zstd("two")) == "onetwo");
-  const std::string skipped("\x50\x2a\x4d\x18\x03\0\0\0abc", 11);
-  CHECK(unpacked(zstd("one") + skipped) == "one");
+  std::string skipped("\x50\x2a\x4d\x18\x03\0\0\0abc", 11);
+  for (char first = 0x50; first <= 0x5f; ++first) {
+    skipped[0] = first;
+    CHECK(unpacked(zstd("one") + skipped) == "one");
+    CHECK(unpacked(skipped + zstd("one")) == "one");
+  }
 }
 
 TEST_CASE("compress: the limit is exact") {

@@ -168,6 +168,14 @@ TEST_CASE("a branch that does not fit the shapes is left out when the predicate 
   CHECK(says(error_of([&] { static_cast<void>(import(file)); }), "axis 2 is out of range"));
 }
 
+TEST_CASE("an error of a converter has the line of the model") {
+  const std::string file = model_of(value("input", "x", "float32", {"1", "4", "1", "1"}) + kY +
+                                    node("y", "DepthToSpace", "x", attribute("blocksize", "i: 3", "INT")));
+  const Error error = error_of([&] { static_cast<void>(import(file)); });
+  CHECK(says(error, "\n  at m.onnx:1\n"));
+  CHECK(error.text().find(".cpp:") == std::string::npos);
+}
+
 TEST_CASE("an error in the body of a loop that gives something in each iteration is reported") {
   const auto file_of = [](const std::string& nodes) {
     return model_of(value("input", "x", "float32", {"1"}) + initializer("n", {}, {3}) + kY +

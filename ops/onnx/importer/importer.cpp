@@ -156,6 +156,22 @@ class TrialGraph {
   Graph graph_;
 };
 
+/// The text of an error, with `line` in place of lines of the converters, whose callers are no lines of the user.
+std::string with_line(std::string_view text, const SourceLine& line) {
+  constexpr std::string_view kAt = "\n  at ", kConverters = "/ops/onnx/convert/";
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at + 1), text.size());
+    const std::string_view one = text.substr(at, end - at);
+    if (one.starts_with(kAt) && one.find(kConverters) != std::string_view::npos)
+      result.append(kAt).append(line.str());
+    else
+      result += one;
+    at = end;
+  }
+  return result;
+}
+
 }  // namespace
 
 // ---- Values ----
@@ -327,7 +343,7 @@ void Importer::convert(const std::vector<ModelNode>& nodes, Frame& frame) {
       convert(node, frame);
     } catch (const Error& error) {
       const Code code = error.code() == Code::plan ? Code::file : error.code();
-      throw Error(code, node.str() + ": " + error.text());
+      throw Error(code, "{}: {}", as_is(node.str()), as_is(with_line(error.text(), line_of_node())));
     }
   }
 }
