@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <concepts>
 #include <cstring>
+#include <set>
+#include <utility>
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
@@ -85,8 +88,34 @@ std::uint64_t number(const TensorProto& from, std::string_view key, std::uint64_
   return otherwise;
 }
 
-/// Makes a tensor from the numbers of a field. If the numbers are wider than the dtype, an element is the low bits of
-/// its number. This includes float16, which is stored as int32.
+/// Whether an element can be the low bits of the number, because the number is in the dtype's range. A field has the
+/// bits of float16 and bfloat16 as an integer.
+template <std::integral Number>
+bool is_in_range(DType dtype, Number number) {
+  switch (dtype) {
+    case DType::int8:
+      return std::in_range<std::int8_t>(number);
+    case DType::uint8:
+      return std::in_range<std::uint8_t>(number);
+    case DType::int16:
+      return std::in_range<std::int16_t>(number);
+    case DType::uint16:
+    case DType::float16:
+    case DType::bfloat16:
+      return std::in_range<std::uint16_t>(number);
+    case DType::uint32:
+      return std::in_range<std::uint32_t>(number);
+    case DType::boolean:
+      return number == 0 || number == 1;
+    default:
+      return true;
+  }
+}
+bool is_in_range(DType, double) {
+  return true;
+}
+
+/// Makes a tensor from the numbers of a field, which may be wider than the dtype.
 template <class Numbers>
 Tensor from_numbers(DType dtype, std::vector<std::int64_t> sizes, const Numbers& numbers) {
   const std::size_t width = size_of(dtype);
@@ -96,15 +125,23 @@ Tensor from_numbers(DType dtype, std::vector<std::int64_t> sizes, const Numbers&
   Tensor tensor(dtype, std::move(sizes));
   std::byte* to = tensor.mutable_bytes().data();
   for (const auto element : numbers) {
-    if (dtype == DType::boolean && element != 0 && element != 1) fail("a bool that is neither 0 nor 1");
+    if (dtype == DType::boolean && !is_in_range(dtype, element)) fail("a bool that is neither 0 nor 1");
+    if (!is_in_range(dtype, element)) fail(std::to_string(element) + " is no number of " + std::string(name_of(dtype)));
     std::memcpy(to, &element, width);
     to += width;
   }
   return tensor;
 }
 
+bool has_numbers(const TensorProto& from) {
+  return from.float_data_size() + from.double_data_size() + from.int32_data_size() + from.int64_data_size() +
+             from.uint64_data_size() >
+         0;
+}
+
 /// Makes a tensor from raw_data, or from the field that ONNX has for the dtype.
 Tensor with_bytes(const TensorProto& from, DType dtype, std::vector<std::int64_t> sizes) {
+  if (from.has_raw_data() && has_numbers(from)) fail("it has raw_data and a list of numbers");
   if (from.has_raw_data())
     return Tensor::copy_of(dtype, std::move(sizes),
                            std::as_bytes(std::span(from.raw_data().data(), from.raw_data().size())));
@@ -154,10 +191,16 @@ std::shared_ptr<const FileBytes> ExternalData::file(const std::string& location)
 }
 
 Tensor ExternalData::tensor(const TensorProto& from, DType dtype, std::vector<std::int64_t> sizes) {
+  if (from.has_raw_data() || has_numbers(from)) fail("it has external data and data of its own");
   std::string location;
-  for (const auto& entry : from.external_data())
-    if (entry.key() == "location") location = entry.value();
+  for (const auto& entry : from.external_data()) {
+    if (entry.key() != "location") continue;
+    if (!location.empty()) fail("its external data have two locations");
+    location = entry.value();
+  }
   if (location.empty()) fail("its external data have no location");
+  if (location.find('\0') != std::string::npos)
+    fail(formatted("the location {:?} of its external data has NUL", location));
   const std::shared_ptr<const FileBytes> bytes = file(location);
   const std::uint64_t wanted = bytes_of(dtype, sizes);
   const std::uint64_t offset = number(from, "offset", 0);
@@ -194,6 +237,7 @@ std::optional<Tensor> tensor_of(const onnx_file::SparseTensorProto& from, Extern
   if (indices->count() != values->count() * (flat ? 1 : rank)) fail("it has not one index for each of its values");
   Tensor dense(values->dtype(), sizes);
   const std::size_t width = size_of(values->dtype());
+  std::set<std::int64_t> set;
   for (std::int64_t i = 0; i < values->count(); ++i) {
     std::int64_t at = flat ? indices->integer(i) : 0;
     for (std::int64_t d = 0; d < rank && !flat; ++d) {
@@ -202,6 +246,7 @@ std::optional<Tensor> tensor_of(const onnx_file::SparseTensorProto& from, Extern
       at = at * sizes[static_cast<std::size_t>(d)] + index;
     }
     if (at < 0 || at >= dense.count()) fail("index " + std::to_string(at) + " is outside");
+    if (!set.insert(at).second) fail("two values for the element " + std::to_string(at));
     std::memcpy(dense.mutable_bytes().data() + static_cast<std::size_t>(at) * width,
                 values->bytes().data() + static_cast<std::size_t>(i) * width, width);
   }

@@ -248,6 +248,21 @@ TEST_CASE("025 bytes that are not those of the dims") {
   CHECK(says(refusal(tensor_of("data_type: 9 dims: 1 raw_data: '\\002'")), "initializer \"w\""));
 }
 
+TEST_CASE("numbers that the dtype does not have, and data in two places") {
+  CHECK(says(refusal(tensor_of("data_type: 2 dims: 2 int32_data: 255 int32_data: 256")), "256 is no number of uint8"));
+  CHECK(says(refusal(tensor_of("data_type: 3 dims: 1 int32_data: -129")), "-129 is no number of int8"));
+  CHECK(says(refusal(tensor_of("data_type: 10 dims: 1 int32_data: 65536")), "65536 is no number of float16"));
+  CHECK(says(refusal(tensor_of("data_type: 12 dims: 1 uint64_data: 4294967296")), "is no number of uint32"));
+  CHECK(says(refusal(tensor_of("data_type: 1 dims: 1 float_data: 1 raw_data: 'abcd'")), "raw_data and a list"));
+  const std::string outside =
+      "data_type: 1 dims: 1 data_location: EXTERNAL external_data { key: 'location' value: 'w' } ";
+  CHECK(says(refusal(tensor_of(outside + "raw_data: 'abcd'")), "external data and data of its own"));
+  CHECK(says(refusal(tensor_of(outside + "external_data { key: 'location' value: 'v' }")), "two locations"));
+  CHECK(says(refusal(tensor_of("data_type: 1 dims: 1 data_location: EXTERNAL external_data { key: 'location' "
+                               "value: 'w\\000x' }")),
+             "has NUL"));
+}
+
 TEST_CASE("032 external data in the cache of huggingface_hub are links to files beside the model's real file") {
   const TempFolder top;
   std::filesystem::create_directories(top / "blobs");

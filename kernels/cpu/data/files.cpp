@@ -20,6 +20,9 @@ namespace {
 constexpr std::uint64_t kSlack = std::uint64_t{1} << 20;
 /// The most bytes of an element in a file. The file's dtype may differ from the declared dtype.
 constexpr std::uint64_t kMostElementBytes = 16;
+/// The most bytes of a number, or of an entry "index:value", in a text, with its blanks and separators: far more than
+/// programs write, so that only files that are meant to fill the memory are refused.
+constexpr std::uint64_t kMostNumberBytes = 1024;
 
 /// Returns the content of a file, decompressed. `limit`, in bytes, holds only for a packed file: without a limit, a
 /// small packed file could fill the memory.
@@ -76,10 +79,9 @@ void read_npy_file(KernelRun& run) {
 }
 
 void read_csv_file(KernelRun& run) {
-  constexpr std::uint64_t kNumberBytes = 32;
   const auto& file = kept<DataFile>(run);
   const DeclaredArray& declared = file.declared;
-  const FileBytes bytes = file.read(kNumberBytes);
+  const FileBytes bytes = file.read(kMostNumberBytes);
   if (bytes.size() == 0) declared.throw_mismatch("nothing");
   const std::vector<std::int64_t> sizes = declared.type.shape.sizes();
   Tensor numbers(declared.type.dtype, sizes);
@@ -123,9 +125,8 @@ std::unique_ptr<KernelState> prepare_libsvm(const KernelSetup& setup) {
 
 /// Returns the text of the file. Throws Error(file) if it has fewer rows than the graph declares.
 FileBytes text_of(const SparseFile& file) {
-  constexpr std::uint64_t kEntryBytes = 32;
   const auto limit =
-      static_cast<std::uint64_t>(file.rows) * static_cast<std::uint64_t>(file.most + 1) * kEntryBytes + kSlack;
+      static_cast<std::uint64_t>(file.rows) * static_cast<std::uint64_t>(file.most + 1) * kMostNumberBytes + kSlack;
   FileBytes bytes = unpacked(*file.files, file.folder, file.path, limit);
   if (const std::int64_t found = libsvm_rows(bytes.text()); found < file.rows)
     throw Error(Code::file, "{:?} holds {} rows; the graph declares {}", file.path, found, file.rows);
