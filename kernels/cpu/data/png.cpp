@@ -51,7 +51,9 @@ class Png final : public Image {
   Png(std::span<const std::byte> file, std::string_view name) : name_(name), file_(without_colors(file)) {
     png_.version = PNG_IMAGE_VERSION;
     if (png_image_begin_read_from_memory(&png_, file_.data(), file_.size()) == 0) fail(png_.message);
-    if (!has_end(file)) fail("it is cut short, its end is missing");
+    if (has_end(file)) return;
+    png_image_free(&png_);
+    fail("it is cut short, its end is missing");
   }
   Png(const Png&) = delete;
   Png& operator=(const Png&) = delete;
