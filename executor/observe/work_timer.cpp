@@ -74,9 +74,9 @@ WorkTimer::WorkTimer(const Plan& plan, int task, std::uint64_t plan_id, bool cro
 void WorkTimer::add(std::size_t thread, const Instruction& instruction, const Reading& before) {
   const std::uint32_t kind = kind_of_[static_cast<std::size_t>(&instruction - role_.instructions.data())];
   if (kind == kNoKind) return;
-  // Reads the CPU time before the wall time here, but after it before the instruction. Reading the CPU time is a system
-  // call, in which Linux may switch to another thread; the time of that thread is then a part of this instruction's
-  // wall time.
+  // The order of the clocks is: wall, CPU, the instruction, CPU, wall. Reading the CPU time is a system call, in which
+  // Linux may switch to another thread. The time of that thread then counts in the wall time of the instruction, like
+  // any time that the thread loses.
   const double cpu = thread_cpu_seconds() - before.cpu;
   const double wall = seconds(system_clock().now() - before.wall);
   ++walkers_[thread].readings;

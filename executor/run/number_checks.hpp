@@ -21,8 +21,9 @@ class NumberChecks {
   explicit NumberChecks(const ResolvedPlan& resolved) : resolved_(resolved) {}
 
   void begin_step(std::int64_t step) { step_ = step; }
-  /// Sets the extents of the inputs of an instruction that is about to run, then checks the inputs. It does not check
-  /// received values, which their sender has checked. Of a collective's inputs it checks only this task's contribution.
+  /// Sets the present sizes of the bounded inputs of an instruction that is about to run, then checks the inputs. It
+  /// does not check received values, which their sender has checked. Of a collective's inputs it checks only this
+  /// task's contribution.
   [[nodiscard]] NonFiniteInputs check_inputs(const Resolved& r);
   /// Error(numeric) when a result has NaN though no input had, or Inf though all inputs were finite.
   void check_result(const Resolved& r, const NonFiniteInputs& given) const;

@@ -108,14 +108,15 @@ class SessionPlans {
   [[nodiscard]] Candidates candidates(const Graph& graph, const Agreed& agreed);
   /// Sets the bucket size of all plans from now on, and drops the plans with another size.
   void set_bucket_bytes(BucketBytes bucket_bytes);
-  /// Lays out the plan's variables, and makes its executor unless there is one for their addresses.
+  /// Lays out the plan's variables, and makes its executor unless its executor was made for
+  /// the present addresses of the variables.
   void bind(PreparedPlan& prepared);
   /// Lays out the plan's variables, and makes an executor for steps that leave nothing behind: neither effects nor a
   /// trace or record.
   [[nodiscard]] std::unique_ptr<TaskExecutor> measured_executor(const VerifiedPlan& planned);
 
-  /// The key under which a plan is kept. A graph without entries, such as one that restores variables, has keys of its
-  /// own.
+  /// The key under which a plan is kept. The prefix "restore " separates the graphs without entries, which restore
+  /// variables, from the graphs of users.
   [[nodiscard]] static std::string marked(const Graph& graph, const std::string& key);
 
  private:

@@ -7,7 +7,7 @@
 namespace ferry {
 namespace {
 
-/// Needs grouped by `from`: the needs of item i are at [begin[i], begin[i + 1]).
+/// Needs grouped by `from`: the items that need item i are at [begin[i], begin[i + 1]).
 struct Grouped {
   std::vector<std::uint32_t> begin;
   std::vector<std::uint32_t> to;

@@ -88,8 +88,8 @@ std::uint64_t number(const TensorProto& from, std::string_view key, std::uint64_
   return otherwise;
 }
 
-/// Whether an element can be the low bits of the number, because the number is in the dtype's range. A field has the
-/// bits of float16 and bfloat16 as an integer.
+/// Whether the number is in the dtype's range; then its low bits are the element. int32_data has the bits of float16
+/// and bfloat16 as integers.
 template <std::integral Number>
 bool is_in_range(DType dtype, Number number) {
   switch (dtype) {

@@ -155,7 +155,8 @@ class MemoryPlanner {
     }
   }
 
-  /// Whether the instruction has read input k, or each element of it, before it writes output o over the same bytes.
+  /// Whether the instruction reads input k before it writes output o over the same bytes: all of the input first, or
+  /// each element before it writes that element.
   /// False for an epilogue: its first kernel needs all of its inputs while the other kernels write. In a tile region
   /// with rows, false for values with fewer elements, which other rows may need.
   bool may_overwrite_input(const Instruction& instruction, std::uint32_t o, std::uint32_t k) const {
@@ -308,7 +309,7 @@ class MemoryPlanner {
   }
 
   /// Frees the bytes of buffers that no strand uses any more when the step's instruction `i` begins, at `position`. A
-  /// buffer moves from one strand's queue to the next until its use has ended on all strands.
+  /// buffer moves from the list of one strand to the list of the next until its use has ended on all strands.
   void release(std::uint32_t home, std::uint32_t position, std::uint32_t i) {
     for (std::uint32_t k = 0; k < strands_; ++k) {
       const std::uint32_t t = k == 0 ? home : k <= home ? k - 1 : k;  // its own strand first

@@ -16,7 +16,8 @@ namespace ferry {
 ///     ferry::ProgramOptions own;
 ///     own.number("--batch", batch, "Images of a step");
 ///
-/// The variables must outlive the call. Names must differ from the names of `ferry run`'s options.
+/// The variables must live until run_main() or session_options() returns. Names must differ from the names of `ferry
+/// run`'s options.
 class ProgramOptions {
  public:
   /// Adds an option that takes a whole number from 1 to 1,000,000,000.

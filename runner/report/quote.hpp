@@ -41,7 +41,7 @@ struct Quote {
   /// The kernels of one line of the user's program.
   struct Line {
     std::string place;                                ///< "model.cpp:12", or the op's name if the line is not known
-    std::vector<std::pair<std::string, double>> ops;  ///< types, each with the total seconds of its kernels
+    std::vector<std::pair<std::string, double>> ops;  ///< op types, each with the total seconds of its kernels
     double seconds = 0;                               ///< in a step, on the task with the most time in this line
   };
   struct Message {
@@ -56,7 +56,7 @@ struct Quote {
     int tasks = 1;
     std::variant<Estimate, std::string> estimate;  ///< or the reason why there is no plan
   };
-  std::string entry;  ///< empty: the graph's outputs
+  std::string entry;  ///< empty: the quote is for the graph's outputs
   std::optional<Batches> data;
   Estimate job;
   std::vector<Line> lines;        ///< the longest first; the ops of a line also
