@@ -13,7 +13,7 @@ void require_lending(const Transport& transport, const GroupSpec& spec) {
     if (task != transport.task() && !transport.lends(task))
       throw Error(Code::plan, "the plan is for tasks that share memory, and tasks {} and {} do not", transport.task(),
                   task)
-          .hint("make the plan anew from its graph");
+          .hint("make the plan again from its graph");
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ std::vector<BoundKernel> Devices::fuse(int device, std::span<const FusedKernels>
   if (!fuse_)
     throw Error(Code::plan, "the plan has fused kernels for gpu:" + std::to_string(device) + ", whose library (" +
                                 table_->name + ") runs kernels one by one here")
-        .hint("make the plan anew, where it is to run");
+        .hint("make the plan again, where it is to run");
   return fuse_(devices_.get(), device, all, threads);
 }
 

@@ -35,7 +35,7 @@ class PlanKernelFacts final : public OpFacts {
   return {dtype, std::move(shape)};
 }
 
-/// The type of the whole value, of which the buffer has all or a part.
+/// The type of the whole value. The buffer has all of the value, or a part.
 [[nodiscard]] inline Type whole_type(const Plan& plan, const Buffer& b) {
   return type_of(b.dtype, b.window == kNone ? b.sizes.vector() : plan.windows[b.window].sizes, b.bounded);
 }

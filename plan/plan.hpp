@@ -329,7 +329,7 @@ struct PlanClass {
   return k < 32 && (instruction.in_place >> k & 1U) != 0;
 }
 
-/// The buffer that holds the bytes of `buffer`: itself, or the buffer of which it is a view or a part. No view is a
+/// The buffer that holds the bytes of `buffer`: itself, or the buffer that it shows, or is a part of. No view is a
 /// view of a view.
 [[nodiscard]] inline std::uint32_t storage_of(const PlanClass& plan, std::uint32_t buffer) {
   const std::uint32_t viewed = plan.buffers[buffer].view_of;

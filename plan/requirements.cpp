@@ -14,13 +14,13 @@ void require_tasks(const Plan& plan, const Topology& topology) {
   if (plan.topology.size() != topology.size())
     throw Error(Code::plan, "the plan is for {}, this job has {}", plural(plan.topology.size(), "task"),
                 topology.size())
-        .hint("start {}, or make the plan anew from its graph", plan.topology.size());
+        .hint("start {}, or make the plan again from its graph", plan.topology.size());
   for (int task = 0; task < topology.size(); ++task) {
     const auto wanted = static_cast<int>(plan.class_for(task).threads);
     const int there = topology.tasks[static_cast<std::size_t>(task)].threads;
     if (wanted > there)
       throw Error(Code::plan, "the plan is for {} threads on task {}, which has {}", wanted, task, there)
-          .hint("--threads {}, where a task may run on so many cores, or make the plan anew from its graph", wanted);
+          .hint("--threads {}, if a task may run on as many cores, or make the plan again from its graph", wanted);
     const int gpus = topology.tasks[static_cast<std::size_t>(task)].gpus;
     for (const PlanDevice& device : plan.class_for(task).devices)
       if (device.kind == DeviceKind::gpu && static_cast<std::int64_t>(device.index) >= gpus)

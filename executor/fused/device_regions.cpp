@@ -41,7 +41,7 @@ class RegionReader {
   }
 
  private:
-  /// Returns the buffer of which `b` is a reshaped view; else `b`.
+  /// If `b` is a reshaped view, returns the buffer that it shows; else `b`.
   [[nodiscard]] std::uint32_t whole(std::uint32_t b) const {
     const std::uint32_t of = storage_of(role_, b);
     return role_.buffers[of].bytes == role_.buffers[b].bytes ? of : b;

@@ -38,7 +38,7 @@ struct Introduction {
   std::optional<Error> problem;             ///< why it cannot take part in the job
 };
 
-/// A task's problem, because of which no job is formed.
+/// A task's problem that keeps the job from being formed.
 struct JobProblem : Error {
   explicit JobProblem(Error error) : Error(std::move(error)) {}
 };

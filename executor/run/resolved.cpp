@@ -354,7 +354,7 @@ void ResolvedPlan::resolve_kernel(Resolved& resolved, const Instruction& instruc
     throw Error(Code::plan, "{}: the plan gives it {} bytes of scratch, it needs {}: it was made for other kernels",
                 as_is(kernel.op), scratch.size(), needed)
         .at(plan_.line(instruction.line))
-        .hint("make the plan anew, where it is to run, or choose the devices that it was made for (--device sim)");
+        .hint("make the plan again, where it is to run, or choose the devices that it was made for (--device sim)");
   const std::span<Array> all = std::span(arrays_.data() + first, arrays_.size() - first);
   runs_.push_back(KernelRun{.inputs = all.first(inputs.size()),
                             .outputs = all.subspan(inputs.size()),

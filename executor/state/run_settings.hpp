@@ -46,7 +46,7 @@ struct Continuation {
 
 /// Compares the settings of this run with the settings of a checkpoint after `step` steps. A run with another batch
 /// size continues at the same row if one of its batches begins there. Error(usage), which begins with `checkpoint`,
-/// lists the settings because of which the run would leave out rows or use them twice.
+/// lists the settings that would make the run leave out rows or use them twice.
 [[nodiscard]] Continuation compare_settings(const RunSettings& saved, const RunSettings& now, std::int64_t step,
                                             const Graph& graph, const std::string& checkpoint);
 

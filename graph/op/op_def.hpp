@@ -162,7 +162,7 @@ struct OpDef {
   /// The dtypes of these inputs for which `linear` holds. A quotient of integers is rounded, so the quotients of
   /// partial sums do not add up to the quotient of the sum.
   DTypeSet linear_for = kNumbers;
-  /// Bit mask of the inputs of which only the sizes are used. Such an input may have any layout on any device. ferry
+  /// Bit mask of the inputs that give only their sizes. Such an input may have any layout on any device. ferry
   /// moves nothing for it and does not keep its bytes, unless it is bounded (its extent is data). Kernels get no bytes
   /// of it.
   std::uint32_t unread = 0;

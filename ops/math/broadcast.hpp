@@ -1,5 +1,5 @@
-// Broadcasting, its inverse, and sizes. Functions named `_as` and `_like` take a shape from another value, of which
-// they use only the sizes. So they also work if sizes are not known when the graph is built.
+// Broadcasting, its inverse, and sizes. Functions named `_as` and `_like` take a shape from another value. They
+// use only its sizes, so they also work if sizes are not known when the graph is built.
 //
 // Errors: all functions throw Error(plan), with the caller's line, when shapes or axes do not fit.
 #pragma once

@@ -47,7 +47,7 @@ Heads heads_of(const std::string& what, const Value& q, const Value& k, const Va
   return heads;
 }
 
-/// A constant 0, 1, … of these sizes, of which all but one are 1.
+/// A constant 0, 1, … of these sizes. All sizes but one are 1.
 Value iota(Graph& graph, Ints sizes) {
   Tensor tensor(DType::int64, std::move(sizes));
   const auto numbers = tensor.mutable_data<std::int64_t>();

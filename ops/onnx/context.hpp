@@ -184,7 +184,7 @@ struct ConvertOp {
   std::string_view op;     ///< ModelNode::full_op()
   std::int64_t since = 1;  ///< version of the operator set
   Outs (*convert)(Context&) = nullptr;
-  unsigned typed = 0;  ///< mask of the inputs of which it reads only the type
+  unsigned typed = 0;  ///< mask of the inputs that give only their types
 };
 
 }  // namespace ferry::onnx

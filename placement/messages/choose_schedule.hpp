@@ -27,7 +27,7 @@ struct CollectiveCall {
 ///
 /// A message costs its link's latency plus its bytes divided by the link's bandwidth. The members of a host share the
 /// bandwidth to other hosts. The formulas are for n members on h hosts, at most k members on one host, and N bytes. a
-/// and b are the latency and the seconds per byte of the link on a host; A and B are those of the link between hosts:
+/// and b are the latency and the seconds per byte of the link on a host; A and B the same of the link between hosts:
 ///
 ///     all_reduce    direct        2 ((k-1) a + (n-k) A + (k-1) N/n b + k (n-k) N/n B)
 ///                   doubling      (log2 k) (a + N b) + (log2 n/k) (A + k N B), and two rounds when n is no power of 2

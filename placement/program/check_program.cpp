@@ -31,7 +31,7 @@ class ProgramChecker {
     require(!seen_[id], "stands in two places");
     seen_[id] = true;
     require(std::size_t{node.first_input} + node.inputs <= program_.operands.size(), "has operands that are not there");
-    // A value of which only the size is read need not be made. An example is a constant that each of its users makes
+    // A value that gives only its size need not be made. An example is a constant that each of its users makes
     // itself.
     for (std::uint32_t i = 0; i < node.inputs; ++i)
       require(made_[program_.inputs(node)[i]] || is_unread(program_, node, i), "is used before it is made");

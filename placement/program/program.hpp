@@ -37,7 +37,7 @@ struct Where {
   std::vector<std::int64_t> axes;   ///< sizes; empty for one device
   DeviceKind kind = DeviceKind::cpu;
   std::int32_t index = 0;
-  WhereId whole = kNone;                 ///< the mesh of which it is a part (mesh_parts.hpp); both share groupings
+  WhereId whole = kNone;                 ///< the mesh that has this part (mesh_parts.hpp); both share groupings
   std::vector<std::uint32_t> groupings;  ///< for each axis: groups of the tasks that differ only along it
   std::vector<bool> between_hosts;       ///< for each axis: some group has tasks on different hosts
 
@@ -69,9 +69,9 @@ enum class NodeKind : std::uint8_t {
   loop,       ///< inputs: carried values and captures; outputs: the carried values
   branch,     ///< inputs: predicate and captures; outputs: the results
   transfer,   ///< sends a value from one task to another
-  /// Copies a value to other devices of the same tasks, or of some of them; or to a mesh from the devices of its tasks,
-  /// each of which has the whole value, or its part of it (layout/joined_parts.hpp). In a server's turn it makes a
-  /// separate value with the same bytes.
+  /// Copies a value to other devices of the same tasks, or of some of them; or to a mesh from the devices of its tasks.
+  /// Each of them then has the whole value, or its part of the value (layout/joined_parts.hpp). In a server's turn it
+  /// makes a separate value with the same bytes.
   copy,
   collective,  ///< over the groups of a mesh axis, or between a device and a mesh; several values form a bucket
   fetch        ///< a value that the caller receives

@@ -240,7 +240,7 @@ class ProgramPrinter {
     return " for " + exact_name(value.graph->value_name(value.value)) + in_body(*value.graph);
   }
 
-  /// "/task:0/cpu:0". For a mesh, also its tasks, and the mesh of which it is a part: "mesh[2]/cpu:0{0-1}".
+  /// "/task:0/cpu:0". For a mesh, also its tasks, and the mesh that has it as a part: "mesh[2]/cpu:0{0-1}".
   [[nodiscard]] std::string where(WhereId id) const {
     const Where& where = program_.wheres[id];
     if (where.single() && where.whole == kNone) return where.str();

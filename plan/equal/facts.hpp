@@ -86,7 +86,7 @@ class Memory {
     return static_cast<std::int64_t>(role_->buffers[buffer].offset - role_->buffers[storage_of(*role_, buffer)].offset);
   }
 
-  /// The buffer without bytes of which this buffer is a view, or the buffer itself.
+  /// The buffer without bytes that this buffer shows as a view, or the buffer itself.
   [[nodiscard]] std::uint32_t shown_by(std::uint32_t buffer) const {
     const std::uint32_t storage = storage_of(*role_, buffer);
     return role_->buffers[storage].bytes == 0 ? storage : buffer;

@@ -138,7 +138,7 @@ void PlanWalk::run_unknown(Class& c, const Instruction& i) {
   write(c, outputs[0], {{term, type(c, outputs[0])}, c.role->buffers[outputs[0]].window});
 }
 
-/// The pending reductions of the outputs, which are those of the inputs. This requires that the op is linear in these
+/// The pending reductions of the outputs: the same as of the inputs. This requires that the op is linear in these
 /// inputs together.
 std::vector<PendingReduction> PlanWalk::pending_after(Class& c, const Instruction& i, const OpDef& def,
                                                       const std::vector<std::optional<Fact>>& inputs) const {

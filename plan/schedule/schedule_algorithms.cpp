@@ -94,9 +94,9 @@ void broadcast_along(Script& script, const Tree& tree) {
   }
 }
 
-/// A member folds in this order: the contribution of its last child (slot 0), its own input, then those of its other
-/// children, the last in `children` first. The root folds into its output. Other members fold into slot 0 and send it
-/// to their parent. A member without children sends its input.
+/// A member folds in this order: the contribution of its last child (slot 0), its own input, then the contributions of
+/// its other children, the last in `children` first. The root folds into its output. Other members fold into slot 0 and
+/// send it to their parent. A member without children sends its input.
 void reduce_along(Script& script, const Tree& tree) {
   Schedule& s = script.schedule();
   for (int m = 0; m < s.members; ++m) {

@@ -70,7 +70,7 @@ struct Topology : PlanningCosts {
   /// The global task that `spec` names. Throws Error(plan) if its job or task does not exist; the message lists the
   /// existing jobs and tasks.
   [[nodiscard]] int resolve(const DeviceSpec& spec) const;
-  /// All tasks that `spec` names: those of its job, or all tasks.
+  /// All tasks that `spec` names: the tasks of its job, or of all jobs.
   [[nodiscard]] std::vector<int> tasks_of(const DeviceSpec& spec) const;
   [[nodiscard]] bool on_one_host(std::span<const std::int32_t> group) const;
   /// Whether all tasks of the group can read and write each other's memory.

@@ -12,7 +12,7 @@ std::uint64_t sum(std::uint64_t a, std::uint64_t b) {
   return a > kMost - b ? kMost : a + b;
 }
 
-/// Calls f(instruction) for all instructions of all classes, except those of setup regions.
+/// Calls f(instruction) for all instructions of all classes, except in setup regions.
 template <class F>
 void each_of_steps(const Plan& plan, F f) {
   for (const PlanClass& role : plan.classes)

@@ -254,7 +254,7 @@ class PartialSums : ClassView {
     for (const SplitDim& split : plan_.windows[b.window].splits) {
       if (split.dim != dim) continue;
       if (def.reduce == Reduce::none)
-        reject(formatted("{} on task {}: dim {} of '{}' is split, and parts of what it gives cannot be combined",
+        reject(formatted("{} on task {}: dim {} of '{}' is split, and parts of the result cannot be combined",
                          as_is(describe(plan_, i)), task_, dim, plan_.string(b.name)));
       add(owed, {split.grouping, def.reduce});
     }

@@ -10,7 +10,7 @@
 
 namespace ferry::verifier {
 
-/// Disjoint ranges of bytes, each with a T. An operation takes O(log n + m) time for n ranges, of which it touches m.
+/// Disjoint ranges of bytes, each with a T. An operation that touches m of n ranges takes O(log n + m) time.
 template <class T>
 class Ranges {
  public:

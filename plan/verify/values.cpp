@@ -95,7 +95,7 @@ class Values {
       if (!names.insert(variable.name).second) reject(what + " is there twice");
       if (!buffers.insert(variable.buffer).second) reject(what + " shares its buffer with another one");
       if (buffer.name != variable.name)
-        reject(formatted("{} lies in the buffer of '{}'", as_is(what), plan_.string(buffer.name)));
+        reject(formatted("{} has the buffer of '{}'", as_is(what), plan_.string(buffer.name)));
       const auto [at, fresh] = variables_.try_emplace(variable.name, &buffer);
       const Buffer& other = *at->second;
       const bool fits = other.window == kNone && buffer.window == kNone ? other.sizes == buffer.sizes

@@ -23,8 +23,8 @@ Verdict verify(const Plan& plan, const KnownOps& known) {
     proved(std::string(unknown.empty() ? "every kernel" : "every kernel of a known op") +
            " gets and gives the types that its op's inference says");
     for (const std::string& op : unknown)
-      verdict.unproved.push_back(formatted(
-          "what the kernels of {:.100} may be given, and what they do with it: the op is not known here", op));
+      verdict.unproved.push_back(
+          formatted("the inputs and results of the kernels of {:.100}: the op is not known here", op));
     if (const std::size_t sums = verifier::check_partial_sums(plan, tables, known); sums > 0)
       proved(plural(sums, "kernel") +
              " of partial sums: until they are added up, they go only through ops that are linear for their dtype");

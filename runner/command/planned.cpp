@@ -98,9 +98,10 @@ void add_shape_option(CLI::App& app, std::vector<std::string>& shapes) {
 }
 
 CLI::Option* add_hosts_options(CLI::App& app, JobOptions& options) {
-  restrict_range(app.add_option("--hosts", options.cluster.hosts,
-                                "Plans for so many hosts like this one, which share the tasks in order; default: one"),
-                 1, kMostTasks);
+  restrict_range(
+      app.add_option("--hosts", options.cluster.hosts,
+                     "Plans for this number of hosts like this one, which share the tasks in order; default: one"),
+      1, kMostTasks);
   return app
       .add_option_function<std::string>(
           "--cluster",

@@ -85,7 +85,7 @@ void TaskOutput::write_to(TaskStream stream) {
   const std::string why = std::strerror(errno);
   to = {.text = {}, .lost = true};
   if (stream == TaskStream::out)
-    enqueue("warning: stdout: " + why + "; what tasks write there is dropped, the job goes on");
+    enqueue("warning: stdout: " + why + "; output of tasks there is dropped, the job continues");
 }
 
 /// Whether there is text to write, and writing it would not break into an incomplete line of the other stream.

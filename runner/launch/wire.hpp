@@ -23,7 +23,7 @@ enum class LaunchFrameKind : std::uint8_t {
   error,        ///< bytes that a task wrote to stderr
   input_taken,  ///< number of bytes of `input` that the task took or that were dropped, packed
   ended,        ///< the end of a task, after its output: exit code and signal, packed
-  refused,      ///< the agent cannot do what it should: code and text of the error, packed
+  refused,      ///< the agent could not carry out a command: code and text of the error, packed
   // From the launcher.
   start,      ///< StartTasks, packed
   input,      ///< bytes for a task's stdin

@@ -23,7 +23,7 @@ Topology on_ethernet(int tasks) {
   return topology;
 }
 
-/// One host whose tasks have links as fast as NVLink 4, and kernels a hundred times as fast as those of a CPU.
+/// One host whose tasks have links as fast as NVLink 4, and kernels that take a hundredth of a CPU's time.
 Topology on_nvlink(int tasks) {
   Topology topology = Topology::local(tasks);
   topology.on_host = topology.gpus_on_host;

@@ -1,7 +1,7 @@
 // mesh_graphs FIRST COUNT [sim|auto] [FOLDER]: the random graphs over meshes of COUNT seeds, from FIRST on, against an
 // evaluator that knows neither plans nor tasks. With `sim` they run on simulated devices; with `auto` ferry places them
 // by itself, around the annotations that they have. All entries run in turn on one session, for two rounds; their
-// fetches must have the same bits, and what each task sends must be what its plan says. No graph may be refused. Prints
+// fetches must have the same bits, and each task must send the traffic of its plan. No graph may be refused. Prints
 // each seed that fails, with the fewest ops with which it does, and writes that graph into FOLDER.
 #include <cstdio>
 #include <cstdlib>

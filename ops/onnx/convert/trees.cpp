@@ -180,8 +180,8 @@ Value transformed(const Value& scores, const std::string& how) {
 
 // ---- TreeEnsemble ----
 
-/// Replaces a node that tests whether a feature is one of several values by a chain of nodes, each of which tests for
-/// one value.
+/// Replaces a node that tests whether a feature is one of several values by a chain of nodes. Each of
+/// them tests for one value.
 void ask_one_by_one(Forest& forest, std::int64_t node, const Floats& members) {
   const auto i = static_cast<std::size_t>(node);
   const std::int64_t yes = forest.yes[i], otherwise = forest.no[i];

@@ -26,7 +26,7 @@ Outs converted(const ConvertOp& converter, Context& context, const Frame& frame)
   return outs;
 }
 
-/// Whether all inputs are known, except inputs of which the converter reads only the type.
+/// Whether all inputs are known, except the inputs that give the converter only their types.
 bool inputs_known(const ConvertOp& converter, const ModelNode& node, const Frame& frame) {
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const bool typed = i < 32 && (converter.typed >> i & 1U) != 0;
@@ -142,7 +142,8 @@ Shape shape_of(const ValueDef& input, const ImportOptions& options) {
   return shape;
 }
 
-/// A graph in which ops are made on trial. At its end, also after an error, the importer forgets what it knows of it.
+/// A graph in which ops are made on trial. At its end, also after an error, the importer forgets the constants and
+/// ranges of the graph.
 class TrialGraph {
  public:
   explicit TrialGraph(Importer& importer) : importer_(importer) {}
