@@ -148,18 +148,13 @@ FileBytes unzstd(std::span<const std::byte> packed, std::uint64_t limit, std::st
 }
 
 FileBytes maybe_decompress(FileBytes file, std::uint64_t limit, std::string_view name) {
-  const auto begins_with = [&](const auto& magic) {
-    return file.size() >= magic.size() &&
-           std::equal(magic.begin(), magic.end(), reinterpret_cast<const unsigned char*>(file.data()));
+  const auto begins_with = [&](std::span<const unsigned char> magic, unsigned bits_of_first = 0xff) {
+    const auto* const bytes = reinterpret_cast<const unsigned char*>(file.data());
+    return file.size() >= magic.size() && (bytes[0] & bits_of_first) == magic[0] &&
+           std::equal(magic.begin() + 1, magic.end(), bytes + 1);
   };
   if (begins_with(kGzipMagic)) return gunzip(file.span(), limit, name);
-  const auto is_skippable = [&] {
-    const unsigned first = file.size() == 0 ? 0 : std::to_integer<unsigned>(file.data()[0]);
-    return begins_with(std::array{static_cast<unsigned char>(first), kSkippableMagic[1], kSkippableMagic[2],
-                                  kSkippableMagic[3]}) &&
-           (first & 0xf0u) == kSkippableMagic[0];
-  };
-  if (begins_with(kZstdMagic) || is_skippable()) return unzstd(file.span(), limit, name);
+  if (begins_with(kZstdMagic) || begins_with(kSkippableMagic, 0xf0)) return unzstd(file.span(), limit, name);
   if (file.size() <= limit) return file;
   throw Error(Code::file, "{:?}: too large: {} bytes, and the limit is {}", name, file.size(), limit);
 }

@@ -72,7 +72,7 @@ std::string text_of(const AutoPlacement& placement) {
   const AutoPlacement::Candidate& taken = placement.candidates[placement.taken];
   std::string text;
   for (const Alternative& alternative : placement.alternatives) {
-    const std::string subject = escaped(alternative.subject);
+    const std::string subject = formatted("{}", alternative.subject);
     text += subject + "  " + taken.name + " gives it " + alternative.layouts + ": computing " +
             milliseconds_text(alternative.computing_seconds) + ", messages " +
             milliseconds_text(alternative.message_seconds) +
@@ -102,12 +102,12 @@ std::string explain(const PlanResult& result, std::string_view name, bool all) {
   const std::vector<const Reason*> chosen = reasons_for(result, name, all);
   std::size_t width = 0;
   for (const Reason* reason : chosen)
-    width = std::max(width, std::min<std::size_t>(escaped(reason->subject).size(), 40));
+    width = std::max(width, std::min<std::size_t>(formatted("{}", reason->subject).size(), 40));
   const Messages messages = messages_of(result.reasons);
   std::string text = chosen.empty() && !all ? "no value is moved between devices or tasks\n" : "";
   for (const PipelineChart& pipeline : result.pipelines) text += name.empty() ? text_of(pipeline) : "";
   for (const Reason* reason : chosen) {
-    const std::string subject = escaped(reason->subject);
+    const std::string subject = formatted("{}", reason->subject);
     text += subject + std::string(subject.size() < width ? width - subject.size() : 0, ' ') + "  " + reason->text;
     if (reason->line.known()) text += formatted("  at {}", reason->line.str());
     text += "\n";

@@ -28,7 +28,7 @@ std::vector<std::string> assumption_lines(const equal::GraphTerms& graph, const 
                     " for the graph and the plan");
   std::vector<std::string> own;
   for (const auto& [name, def] : graph.defs)
-    if (default_ops().find(name) == nullptr) own.push_back(escaped(name));
+    if (default_ops().find(name) == nullptr) own.push_back(formatted("{}", name));
   if (!own.empty())
     lines.push_back("ops of yours give equal values for equal inputs and attributes: " + join(own, ", "));
   return lines;

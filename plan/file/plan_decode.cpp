@@ -1,6 +1,9 @@
 #include "plan/file/plan_decode.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/format.hpp"
@@ -23,9 +26,24 @@ class Decoder {
     for (const auto* item : items) result.push_back(one(*item));
     return result;
   }
+  /// Copies each struct before it is read: in a damaged file its address may be misaligned.
+  template <class T, class F>
+  static auto list(const flatbuffers::Vector<const T*>& items, F one) {
+    std::vector<decltype(one(std::declval<const T&>()))> result;
+    result.reserve(items.size());
+    for (flatbuffers::uoffset_t k = 0; k < items.size(); ++k) {
+      T item;
+      std::memcpy(static_cast<void*>(&item), items.Data() + k * sizeof(T), sizeof(T));
+      result.push_back(one(item));
+    }
+    return result;
+  }
   template <class T>
   static std::vector<T> numbers(const flatbuffers::Vector<T>& items) {
-    return {items.begin(), items.end()};
+    std::vector<T> result(items.size());
+    if (!result.empty()) std::memcpy(result.data(), items.Data(), result.size() * sizeof(T));
+    for (T& number : result) number = flatbuffers::EndianScalar(number);
+    return result;
   }
 
  public:

@@ -30,7 +30,7 @@ std::string type(DType dtype, const std::vector<std::int64_t>& sizes, bool bound
 }
 
 std::string name(const Plan& plan, std::uint32_t id) {
-  return escaped(plan.string(id));
+  return formatted("{}", plan.string(id));
 }
 
 /// A name as text: escaped for people, or exact.

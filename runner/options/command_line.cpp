@@ -90,7 +90,7 @@ Error unknown_word(CLI::App& app, const std::string& word) {
 Error refused_option(CLI::App& app, const std::string& message) {
   constexpr std::string_view kOften = ": At Most 1 required but received ", kMissing = ": 1 required ";
   if (const std::size_t at = message.find(kOften); at != std::string::npos) {
-    const std::string option = escaped(message.substr(0, at));
+    const std::string option = formatted("{}", message.substr(0, at));
     return Error(Code::usage, option + " is given " + message.substr(at + kOften.size()) + " times")
         .hint("give " + option + " once");
   }

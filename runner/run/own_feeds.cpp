@@ -62,7 +62,7 @@ std::map<std::string, std::string> typed_feeds(const Cluster& cluster, const std
     const std::size_t equals = feed.find('=');
     const std::string value = equals == std::string::npos ? std::string() : feed.substr(equals + 1);
     if (cluster.rank() == 0 || is_number(value) || local_files().exists(value))
-      here.emplace(escaped(feed.substr(0, equals)), value);
+      here.emplace(formatted("{}", feed.substr(0, equals)), value);
   }
   return here;
 }
@@ -101,7 +101,7 @@ void require_own_parts(const Cluster& cluster, const std::vector<std::string>& p
     const std::size_t equals = std::min(part.find('='), part.size());
     const std::string file = part.substr(std::min(equals + 1, part.size()));
     if (file.find(kTaskInName) == std::string::npos)
-      places[escaped(part.substr(0, equals))] = formatted("on host {}: {}", as_is(host), file_identity(file));
+      places[formatted("{}", part.substr(0, equals))] = formatted("on host {}: {}", as_is(host), file_identity(file));
   }
   std::map<std::pair<std::string, std::string>, std::size_t> first;  // process, by name and place
   const std::vector<FeedMarks> all = exchange_marks(cluster, places);
@@ -140,7 +140,7 @@ std::vector<std::string> own_feeds(const Cluster& cluster, const std::vector<std
 
   std::vector<std::string> own;
   for (const std::string& feed : feeds)
-    if (const std::string name = escaped(feed.substr(0, feed.find('='))); first_with(all, name) == process)
+    if (const std::string name = formatted("{}", feed.substr(0, feed.find('='))); first_with(all, name) == process)
       own.push_back(feed);
   return own;
 }

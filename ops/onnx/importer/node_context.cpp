@@ -125,12 +125,13 @@ std::vector<Out> NodeContext::build(const GraphDef& body, std::span<const Out> i
 namespace {
 
 /// A body in which ops are made on trial; the destructor drops it.
-class Probe {
+class TrialBody {
  public:
-  Probe(Importer& importer, Graph& owner) : importer_(importer), owner_(owner), graph_(owner.add_subgraph("tried")) {}
-  Probe(const Probe&) = delete;
-  Probe& operator=(const Probe&) = delete;
-  ~Probe() {
+  TrialBody(Importer& importer, Graph& owner)
+      : importer_(importer), owner_(owner), graph_(owner.add_subgraph("tried")) {}
+  TrialBody(const TrialBody&) = delete;
+  TrialBody& operator=(const TrialBody&) = delete;
+  ~TrialBody() {
     importer_.forget(graph_);
     owner_.drop_subgraph();
   }
@@ -146,13 +147,13 @@ class Probe {
 
 std::vector<BodyValue> NodeContext::infer_outputs(const GraphDef& body, std::span<const BodyValue> inputs) {
   Graph& owner = graph().current();  // perhaps a body that is being built
-  const Probe probe(importer_, owner);
-  const Scope here = owner.build(probe.graph());
+  const TrialBody trial(importer_, owner);
+  const Scope here = owner.build(trial.graph());
   std::vector<Out> given;
   for (const BodyValue& input : inputs)
     given.push_back(input.list != nullptr   ? Out(*input.list)
                     : input.known.defined() ? Out(input.known)
-                                            : Out(probe.graph().parameter(input.type, SourceLine())));
+                                            : Out(trial.graph().parameter(input.type, SourceLine())));
   std::vector<BodyValue> results;
   for (const Out& out : build(body, given)) {
     BodyValue& result = results.emplace_back();
