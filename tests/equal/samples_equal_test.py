@@ -14,7 +14,7 @@ import sys
 
 FERRY, SAMPLES = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
 ALL = "all" in sys.argv[3:]
-WAYS = [[], ["--device", "sim"], ["--threads", "2"], ["--hosts", "2"], ["--invariant"]] if ALL else [[]]
+WAYS = [[], ["--device", "sim"], ["--threads", "2"], ["--hosts", "2"], ["--invariant"], ["--place", "auto"]] if ALL else [[]]
 SHAPES = {"fashion": "images=8,28,28", "fashion_cnn": "images=8,28,28", "resnet50": "images=8,3,224,224"}
 LARGE = ("charlm", "fashion")  # of more tasks than rows, some have none
 SERVED = ("async_server", "parameter_server")
