@@ -13,7 +13,6 @@
 #include "runner/files/tensor_files.hpp"
 #include "runner/files/written_files.hpp"
 #include "runner/options/command_line.hpp"
-#include "runner/run/run.hpp"
 #include "runner/run/signals.hpp"
 
 namespace ferry {
@@ -46,6 +45,11 @@ Cluster join_job(const ClusterOptions& options) {
     if (error.code() != Code::interrupted || !preemption_requested()) throw;
     throw Error(Code::preempted, "stopped before the first step, as asked for").hint("start it again");
   }
+}
+
+/// "c = [11 22 33]  int32[3]".
+std::string result_line(std::string_view name, const Tensor& value) {
+  return formatted("{} = {}  {}\n", name, as_is(value.str()), as_is(value.type().str()));
 }
 
 /// "loss = 0.5  float32[], mean of epoch 8".

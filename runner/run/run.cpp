@@ -414,10 +414,6 @@ class Run {
 
 }  // namespace
 
-std::string result_line(std::string_view name, const Tensor& value) {
-  return formatted("{} = {}  {}\n", name, as_is(value.str()), as_is(value.type().str()));
-}
-
 int run_graph(Graph& graph, RunOptions options, const Loop& loop) {
   add_compared_options(options);
   Run run = run_before_job(options.cluster, [&] {

@@ -18,7 +18,4 @@ namespace ferry {
 /// Otherwise as run_graph(). Error(usage) for options that need a graph.
 [[nodiscard]] int run_plan(RunOptions options);
 
-/// "c = [11 22 33]  int32[3]".
-[[nodiscard]] std::string result_line(std::string_view name, const Tensor& value);
-
 }  // namespace ferry

@@ -1,5 +1,6 @@
 #include "runner/run/run_main.hpp"
 
+#include <CLI/CLI.hpp>
 #include <utility>
 
 #include "base/error.hpp"
