@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "base/process/process.hpp"
 #include "runner/launch/hosts.hpp"
-#include "runner/launch/launcher.hpp"
+#include "runner/launch/launch_options.hpp"
 #include "runner/launch/wire.hpp"
 
 namespace ferry {

@@ -13,7 +13,7 @@
 #include "runner/launch/host_agent.hpp"
 #include "runner/launch/job_ends.hpp"
 #include "runner/launch/last_words.hpp"
-#include "runner/launch/launcher.hpp"
+#include "runner/launch/launch_options.hpp"
 #include "runner/launch/task_input.hpp"
 #include "runner/launch/task_output.hpp"
 
