@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "comm/group.hpp"
+#include "comm/group_call.hpp"
 
 namespace ferry {
 
