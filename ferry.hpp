@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/error.hpp"
-#include "executor/job/cluster.hpp"
+#include "executor/cluster.hpp"
 #include "executor/session/checkpoints.hpp"
 #include "executor/session/session.hpp"
 #include "graph/graph.hpp"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "comm/backends.hpp"
-#include "executor/job/cluster.hpp"
+#include "executor/cluster.hpp"
 
 #pragma GCC visibility push(default)
 namespace ferry {

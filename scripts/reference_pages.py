@@ -36,7 +36,7 @@ PROGRAMS = {
     "Tensors, shapes and layouts": ["graph/types/tensor.hpp", "graph/types/shape.hpp", "graph/types/layout.hpp"],
     "Sessions": ["executor/session/session.hpp", "executor/session/session_types.hpp", "executor/execution_options.hpp",
                  "plan/planning_options.hpp", "executor/session/checkpoints.hpp", "executor/state/checkpoint_options.hpp"],
-    "Jobs": ["executor/job/cluster.hpp", "executor/job/collectives.hpp", "mpi.hpp"],
+    "Jobs": ["executor/job/cluster_options.hpp", "executor/cluster.hpp", "executor/direct/collectives.hpp", "mpi.hpp"],
     "Programs": ["runner/run/run_main.hpp", "runner/run/training_loop.hpp", "runner/options/program_options.hpp",
                  "runner/run/session_options.hpp", "runner/files/saved_model.hpp"],
     "Layers": ["ops/nn/layers.hpp"],

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "executor/job/cluster.hpp"
+#include "executor/cluster.hpp"
 #include "plan/topology/topology.hpp"
 
 namespace ferry::bench {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bench/graphs/message_graphs.hpp"
-#include "executor/job/cluster.hpp"
+#include "executor/cluster.hpp"
 #include "executor/session/session.hpp"
 #include "graph/graph.hpp"
 

@@ -14,7 +14,7 @@
 #include "comm/host.hpp"
 #include "executor/job/affinity.hpp"
 #include "executor/job/build.hpp"
-#include "executor/job/cluster_state.hpp"
+#include "executor/job/cluster_arguments.hpp"
 #include "executor/job/launch.hpp"
 
 namespace ferry {

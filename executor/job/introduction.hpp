@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "comm/transport.hpp"
 #include "executor/job/affinity.hpp"
-#include "executor/job/cluster.hpp"
+#include "executor/job/cluster_options.hpp"
 #include "kernels/device.hpp"
 #include "plan/topology/topology.hpp"
 

@@ -9,21 +9,21 @@
 #include "base/error.hpp"
 #include "base/system/time_limit.hpp"
 #include "comm/transport.hpp"
-#include "executor/job/cluster_state.hpp"
+#include "executor/job/job_state.hpp"
 
 namespace ferry {
 
 /// One per task and session. Used by that task's thread; other threads may read failed() while no call is running.
 class JobMember {
  public:
-  JobMember(int task, Transport& transport, const Cluster::State& cluster)
+  JobMember(int task, Transport& transport, const JobState& cluster)
       : task_(task), transport_(transport), cluster_(cluster) {}
 
   [[nodiscard]] int task() const { return task_; }
-  /// The task's index in Cluster::State::local_tasks.
+  /// The task's index in JobState::local_tasks.
   [[nodiscard]] std::size_t local_index() const;
   [[nodiscard]] Transport& transport() const { return transport_; }
-  [[nodiscard]] const Cluster::State& cluster() const { return cluster_; }
+  [[nodiscard]] const JobState& cluster() const { return cluster_; }
   /// The cluster's deadline as a duration, and as a deadline from now.
   [[nodiscard]] TimeLimit limit() const { return {&cluster_.clock(), cluster_.options.deadline}; }
   [[nodiscard]] Deadline deadline() const { return limit().from_now(); }
@@ -107,7 +107,7 @@ class JobMember {
 
   const int task_;
   Transport& transport_;
-  const Cluster::State& cluster_;
+  const JobState& cluster_;
   bool failed_ = false;
 };
 

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "comm/backends.hpp"
-#include "executor/job/cluster.hpp"
+#include "executor/job/cluster_options.hpp"
 
 namespace ferry {
 

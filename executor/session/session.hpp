@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/job/cluster.hpp"
+#include "executor/cluster.hpp"
 #include "executor/session/session_types.hpp"
 #include "graph/graph.hpp"
 

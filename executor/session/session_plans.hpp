@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "executor/job/cluster.hpp"
+#include "executor/cluster.hpp"
 #include "executor/observe/work_timer.hpp"
 #include "executor/run/task_executor.hpp"
 #include "executor/session/agreement.hpp"

@@ -6,7 +6,7 @@
 namespace ferry {
 namespace {
 
-WorkersOptions workers_of(int task, const Cluster::State& cluster) {
+WorkersOptions workers_of(int task, const JobState& cluster) {
   WorkersOptions options;
   options.threads = cluster.topology.tasks[static_cast<std::size_t>(task)].threads;
   options.crowded = cluster.crowded;
@@ -14,14 +14,14 @@ WorkersOptions workers_of(int task, const Cluster::State& cluster) {
   return options;
 }
 
-DeviceShare share_of(int task, const Cluster::State& cluster) {
+DeviceShare share_of(int task, const JobState& cluster) {
   const TaskInfo& info = cluster.topology.tasks[static_cast<std::size_t>(task)];
   return {.task = task, .first = info.first_gpu, .count = info.gpus};
 }
 
 }  // namespace
 
-TaskContext::TaskContext(int task, Transport& transport, const Cluster::State& cluster, const SessionOptions& given)
+TaskContext::TaskContext(int task, Transport& transport, const JobState& cluster, const SessionOptions& given)
     : member(task, transport, cluster),
       options(given),
       workers(workers_of(task, cluster)),

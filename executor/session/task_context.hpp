@@ -22,7 +22,7 @@ namespace ferry {
 /// The membership, threads, variables and records of one task. All plans of the session run with them. Used by the
 /// task's thread, except Workers::cancel().
 struct TaskContext {
-  TaskContext(int task, Transport& transport, const Cluster::State& cluster, const SessionOptions& options);
+  TaskContext(int task, Transport& transport, const JobState& cluster, const SessionOptions& options);
   ~TaskContext();
   TaskContext(const TaskContext&) = delete;
   TaskContext& operator=(const TaskContext&) = delete;

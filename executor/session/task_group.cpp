@@ -193,7 +193,7 @@ struct TaskGroup::State {
       throw Error(Code::plan, "this cluster is described, it is not here: there is nothing to run on")
           .hint("ferry plan, ferry check and ferry explain take --cluster; to run, start as many tasks");
     cluster.state().renew(requesters);
-    const Cluster::State& job = cluster.state();
+    const JobState& job = cluster.state();
     const std::size_t here = job.local_tasks.size();  // a single task needs no thread, so no check of limits
     if (const std::uint64_t most = here > 1 ? most_threads() : 0; most != 0 && here > most)
       throw TaskThreads::no_threads(here, most);
@@ -276,7 +276,7 @@ void TaskGroup::require_usable() const {
 
 const PlanResult& TaskGroup::plan(const Graph& graph, const RunRequest& request) {
   State& s = *state_;
-  const Cluster::State& job = s.cluster.state();
+  const JobState& job = s.cluster.state();
   if (s.begun || !job.all_here())
     return (s.shown = of_first<SharedPlan>([&](TaskSession& task) {
               task.compare_graphs(graph);
@@ -364,7 +364,7 @@ void TaskGroup::close() {
   if (traces(s.options.run) && s.failure.empty())
     trace = of_first<std::string>([](TaskSession& task) { return task.trace(); });
   s.closed = true;
-  Cluster::State& job = s.cluster.state();
+  JobState& job = s.cluster.state();
   if (!s.failure.empty() && !job.renewable)
     job.failed_sessions.push_back(std::make_shared<decltype(s.tasks)>(std::move(s.tasks)));
   s.tasks.clear();

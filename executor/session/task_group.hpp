@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "executor/job/cluster.hpp"
+#include "executor/cluster.hpp"
 #include "executor/session/session_types.hpp"
 #include "plan/equal/equal.hpp"
 

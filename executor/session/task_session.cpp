@@ -66,7 +66,7 @@ void TaskSession::compare_graphs(const Graph& graph) {
 /// Disagreement leaves the session usable; a lost task does not.
 Agreed TaskSession::agree_on(const Graph& graph, const RunRequest& request) {
   return task_.member.agreed([&] {
-    const Cluster::State& cluster = task_.member.cluster();
+    const JobState& cluster = task_.member.cluster();
     const bool gives = cluster.options.invariant == 0 || task_.member.task() == cluster.local_tasks[0];
     Agreed agreed = agree(graph, request, gives, task_.member);
     agreed.uneven = use_of(graph, agreed).uneven;

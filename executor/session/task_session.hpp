@@ -27,7 +27,7 @@ class TaskSession {
  public:
   using OnStep = std::function<void(std::int64_t step, std::span<const Tensor> fetched)>;
 
-  TaskSession(int task, Transport& transport, const Cluster::State& cluster, SessionPlans::ProcessPlans& plans,
+  TaskSession(int task, Transport& transport, const JobState& cluster, SessionPlans::ProcessPlans& plans,
               const SessionOptions& options)
       : task_(task, transport, cluster, options), plans_(task_, plans), tuner_(task_, plans_) {}
   TaskSession(const TaskSession&) = delete;

@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "comm/backends.hpp"
 #include "comm/launch_variables.hpp"
-#include "executor/job/cluster.hpp"
+#include "executor/cluster.hpp"
 #include "kernels/kernel.hpp"
 #include "runner/command/commands.hpp"
 #include "runner/command/doctor_report.hpp"

@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "base/format.hpp"
 #include "comm/launch_variables.hpp"
-#include "executor/job/cluster.hpp"
+#include "executor/cluster.hpp"
 #include "runner/command/commands.hpp"
 #include "runner/launch/agent.hpp"
 #include "runner/launch/launcher.hpp"

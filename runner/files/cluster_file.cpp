@@ -16,7 +16,7 @@
 #include "base/system/log.hpp"
 #include "base/system/machine.hpp"
 #include "base/text.hpp"
-#include "executor/job/cluster.hpp"
+#include "executor/cluster.hpp"
 #include "kernels/kernel.hpp"
 #include "runner/ferry_cluster.pb.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/job/cluster.hpp"
+#include "executor/cluster.hpp"
 
 namespace ferry {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "executor/job/cluster_state.hpp"
+#include "executor/job/job_state.hpp"
 #include "executor/job/introduction.hpp"
 #include "executor/session/session.hpp"
 #include "kernels/cuda_on_host.hpp"

@@ -7,7 +7,7 @@
 #include <functional>
 #include <random>
 
-#include "executor/job/cluster.hpp"
+#include "executor/cluster.hpp"
 #include "executor/session/session.hpp"
 #include "kernels/device.hpp"
 #include "ops/math/activation.hpp"

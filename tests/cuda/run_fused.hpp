@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/job/cluster_state.hpp"
+#include "executor/job/job_state.hpp"
 #include "executor/session/session.hpp"
 #include "kernels/cuda_on_host.hpp"
 #include "tests/op_cases/case.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/job/cluster_state.hpp"
+#include "executor/job/job_state.hpp"
 #include "executor/session/session.hpp"
 #include "kernels/device.hpp"
 #include "ops/array/indexing.hpp"

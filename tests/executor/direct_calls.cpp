@@ -20,7 +20,7 @@
 #include "base/system/log.hpp"
 #include "comm/backends.hpp"
 #include "comm/rendezvous.hpp"
-#include "executor/job/cluster.hpp"
+#include "executor/cluster.hpp"
 #include "tests/comm/ends.hpp"
 #include "tests/support/dice.hpp"
 

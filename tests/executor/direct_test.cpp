@@ -15,7 +15,7 @@
 
 #include "base/system/log.hpp"
 #include "comm/transport.hpp"
-#include "executor/job/cluster.hpp"
+#include "executor/cluster.hpp"
 #include "executor/session/session.hpp"
 #include "tests/support/forwarded_transport.hpp"
 #include "tests/support/throws.hpp"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "comm/transport.hpp"
-#include "executor/job/cluster_state.hpp"
+#include "executor/job/job_state.hpp"
 #include "executor/run/gpu_groups.hpp"
 #include "executor/run/task_executor.hpp"
 #include "executor/session/session.hpp"

@@ -8,7 +8,7 @@
 
 #include "base/system/log.hpp"
 #include "comm/transport.hpp"
-#include "executor/job/cluster.hpp"
+#include "executor/cluster.hpp"
 
 namespace ferry::test {
 

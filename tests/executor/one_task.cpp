@@ -1,6 +1,6 @@
 #include "tests/executor/one_task.hpp"
 
-#include "executor/job/cluster_state.hpp"
+#include "executor/job/job_state.hpp"
 #include "executor/session/session.hpp"
 #include "tests/support/evaluate.hpp"
 #include "tests/support/random_graph.hpp"

@@ -9,8 +9,8 @@
 #include "base/error.hpp"
 #include "base/system/clock.hpp"
 #include "comm/transport.hpp"
+#include "executor/cluster.hpp"
 #include "executor/job/build.hpp"
-#include "executor/job/cluster.hpp"
 #include "tests/support/forwarded_transport.hpp"
 #include "tests/support/throws.hpp"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "executor/job/cluster_state.hpp"
+#include "executor/job/job_state.hpp"
 #include "executor/session/session.hpp"
 #include "kernels/cuda_on_host.hpp"
 #include "tests/op_cases/case.hpp"

@@ -5,7 +5,7 @@
 
 #include "base/format.hpp"
 #include "base/text.hpp"
-#include "executor/job/cluster.hpp"
+#include "executor/cluster.hpp"
 #include "executor/session/constant_ops.hpp"
 #include "graph/file/graph_file.hpp"
 #include "graph/needed.hpp"

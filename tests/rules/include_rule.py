@@ -50,6 +50,8 @@ MAY_INCLUDE = {
     "executor/watch": ["base", "comm/transport", "comm/host", "comm/failure"],
     "executor/job": ["base", "graph", "ops", "plan", "kernels/kernel", "kernels/device", "comm/transport", "comm/group",
                      "comm/backends", "comm/failure", "comm/host", "executor/watch"],
+    "executor/direct": ["base", "graph", "plan", "kernels/kernel", "comm/transport", "comm/group", "comm/failure",
+                        "executor/job", "executor/watch"],
     "executor/observe": ["base", "graph", "plan", "kernels/device", "comm/transport", "executor/watch"],
     "executor/fused": ["base", "plan", "kernels/kernel"],
     "executor/run": ["base", "graph", "ops", "plan", "kernels/kernel", "kernels/device", "comm/transport", "comm/group",

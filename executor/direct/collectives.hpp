@@ -13,8 +13,7 @@
 #include "base/error.hpp"
 #include "base/float_state.hpp"
 #include "base/source_location.hpp"
-#include "graph/types/dtype.hpp"
-#include "graph/types/layout.hpp"
+#include "executor/direct/direct_call.hpp"
 
 #pragma GCC visibility push(default)
 namespace ferry {
@@ -74,17 +73,6 @@ class LentBuffer {
  private:
   std::shared_ptr<std::byte> memory_;
   std::span<T> values_;
-};
-
-/// A direct call without its element type.
-struct DirectCall {
-  enum class Op : std::uint8_t { all_reduce, reduce_scatter, all_gather, all_to_all, broadcast, barrier, sizes, split };
-  Op op = Op::barrier;
-  DType dtype = DType::uint8;
-  Reduce reduce = Reduce::none;
-  int root = 0;
-  std::span<const std::byte> input = {};
-  std::span<std::byte> output = {};  ///< the input's memory in all_reduce and broadcast
 };
 
 /// The direct calls of a group of tasks. All tasks of the group make the same calls in the same order, as in MPI, with

@@ -5,7 +5,7 @@
 #include <memory>
 #include <span>
 
-#include "executor/job/direct.hpp"
+#include "executor/direct/direct.hpp"
 
 namespace ferry {
 

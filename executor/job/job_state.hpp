@@ -1,4 +1,4 @@
-// Cluster::State: the job that a Cluster is a handle to.
+// JobState: the job that a Cluster is a handle to, and this process's transports in it.
 #pragma once
 
 #include <memory>
@@ -10,22 +10,22 @@
 
 #include "comm/backends.hpp"
 #include "executor/job/affinity.hpp"
-#include "executor/job/cluster.hpp"
+#include "executor/job/cluster_options.hpp"
 #include "executor/watch/watch.hpp"
 #include "kernels/device.hpp"
 
 namespace ferry {
 
-class DirectGroup;
-class DirectJob;
+struct JobState {
+  JobState();
+  /// Leaves the job.
+  ~JobState();
+  JobState(const JobState&) = delete;
+  JobState& operator=(const JobState&) = delete;
 
-struct Cluster::State {
-  State();
   /// Leaves the job in order, except while an exception unwinds the stack: then the other tasks see that this task
-  /// failed.
-  ~State();
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
+  /// failed. Only the first call has an effect.
+  void leave();
 
   /// Starts a failed job again; called at a session's first call, which all tasks make together. Earlier sessions stay
   /// with the failed job. Error(usage) if it cannot start again: with several tasks in each of several processes, or
@@ -64,25 +64,13 @@ struct Cluster::State {
   /// The TaskSessions of failed sessions: messages of the failed job may use their buffers until the job has started
   /// again (Transport::abort).
   std::vector<std::shared_ptr<void>> failed_sessions;
-  std::unique_ptr<DirectJob> direct;  ///< direct calls; made with the first Cluster
-  std::unique_ptr<DirectGroup> all;   ///< the group of all tasks
 
  private:
   void wait_for_tasks(std::span<const std::int32_t> requesters);
   void replace_by(std::vector<std::unique_ptr<Transport>> fresh);
 
   bool first_call_made_ = false;  // a session has made its first call
+  bool left_ = false;
 };
-
-/// Sets the job name of each task and the task's index in this job, from a text like "ps=0,worker=1-3". Error(usage)
-/// for a wrong text.
-void apply_jobs(std::string_view jobs, std::vector<TaskInfo>& tasks);
-
-/// Throws Error(usage), which names the number, for the first number in `options` that is out of its range.
-void check_options(const ClusterOptions& options);
-
-/// Takes --tasks, --threads, --transport, --interface, --jobs, --deadline, --invariant and --device sim out of argv
-/// into `options`. Error(usage) for bad values.
-void take_cluster_options(int& argc, char** argv, ClusterOptions& options);
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-#include "executor/job/direct_pair.hpp"
+#include "executor/direct/direct_pair.hpp"
 
 #include <array>
 #include <cstring>

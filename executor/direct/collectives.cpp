@@ -1,12 +1,12 @@
-#include "executor/job/collectives.hpp"
+#include "executor/direct/collectives.hpp"
 
 #include <exception>
 #include <limits>
 #include <string>
 #include <utility>
 
-#include "executor/job/direct.hpp"
-#include "executor/job/direct_pair.hpp"
+#include "executor/direct/direct.hpp"
+#include "executor/direct/direct_pair.hpp"
 
 namespace ferry {
 
@@ -27,12 +27,12 @@ Request& Request::operator=(Request&& other) noexcept {
 
 void Request::wait() {
   const std::shared_ptr<DirectGroup> group = std::exchange(group_, nullptr);  // outlives the run
-  if (const std::shared_ptr<DirectRun> run = std::exchange(run_, nullptr)) run->group().job().wait(*run);
+  if (const std::shared_ptr<DirectRun> run = std::exchange(run_, nullptr)) group->job().wait(*run);
 }
 
 bool Request::test() {
   if (!run_) return true;
-  if (!run_->group().job().test(*run_)) return false;
+  if (!group_->job().test(*run_)) return false;
   run_.reset();
   group_.reset();
   return true;

@@ -1,24 +1,18 @@
-// Cluster: this process's place in a job, and its tasks.
+// ClusterOptions: how a job is formed.
 #pragma once
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "base/error.hpp"
 #include "base/milliseconds.hpp"
-#include "executor/job/collectives.hpp"
 #include "plan/topology/topology.hpp"
 
 #pragma GCC visibility push(default)
 namespace ferry {
 
-class Transport;
 struct DeviceLibrary;
 
 /// The number of shards for `--invariant` without a number.
@@ -69,58 +63,6 @@ struct ClusterOptions {
 /// The seed of simulated devices in the value of --device: 1 for "sim", SEED for "sim:SEED", nothing for any other
 /// text. Error(usage) for a seed that is no number.
 [[nodiscard]] std::optional<std::uint64_t> simulation_seed(std::string_view device);
-
-/// A job, seen from one process. The process runs all tasks (virtual tasks), one task (if a launcher started several
-/// processes), or a block of tasks (a launcher with ClusterOptions::invariant). Made by connect() or ferry::adopt();
-/// used from the thread that made it. A Cluster is a handle: copies refer to the same job. All tasks of the job take
-/// part in its direct calls (Collectives).
-///
-///     auto cluster = Cluster::connect(argc, argv);
-///     cluster.rank();   // 0 … size() - 1
-class Cluster : public Collectives {
- public:
-  /// Joins the job that was started by mpirun, srun, or any launcher that sets RANK, WORLD_SIZE, and either MASTER_ADDR
-  /// and MASTER_PORT or FERRY_RENDEZVOUS. Without a launcher, makes `options.tasks` virtual tasks. Options given on the
-  /// command line as --tasks, --threads, --transport, --interface, --jobs, --deadline, --invariant, --device sim are
-  /// taken out of argv. Error(usage) for a wrong launch or option, Error(plan) when a task runs another build of ferry,
-  /// Error(stalled) when a task does not connect before the deadline.
-  [[nodiscard]] static Cluster connect(int& argc, char** argv, ClusterOptions options = {});
-  [[nodiscard]] static Cluster connect(ClusterOptions options = {});
-  /// Throws `error`, which keeps this process from taking part in the job. Before that it meets the other processes,
-  /// only to report the error: their connect() throws it, too. If the launcher merges the output of the tasks, the
-  /// error is printed once, even if all processes have it.
-  [[noreturn]] static void decline(ClusterOptions options, const Error& error);
-  /// A cluster over transports (comm/transport.hpp) made elsewhere (ferry::adopt, tests).
-  [[nodiscard]] static Cluster over(std::vector<std::unique_ptr<Transport>> local, ClusterOptions options = {});
-
-  /// This process's task, or the first one if it has several.
-  [[nodiscard]] int rank() const;
-  [[nodiscard]] int size() const;
-  /// local_rank(): the number of task rank() among the tasks of its host. local_size(): how many tasks its host has.
-  [[nodiscard]] int local_rank() const;
-  [[nodiscard]] int local_size() const;
-  [[nodiscard]] const Topology& topology() const;
-  /// Descriptions of the GPUs of task rank(), for people.
-  [[nodiscard]] std::vector<std::string> gpus() const;
-  [[nodiscard]] const ClusterOptions& options() const;
-  /// The tasks that run in this process.
-  [[nodiscard]] std::span<const int> local_tasks() const;
-  /// The number of the process that runs a task; 0 if all tasks run in one process.
-  [[nodiscard]] int process_of(int task) const;
-  [[nodiscard]] Transport& transport(int local_task) const;
-
-  /// Returns when all processes of the job have called it. Errors as Collectives.
-  void barrier(source_location at = source_location::current()) const;
-  /// Returns the texts `mine` of all processes, in their order. All processes call it, but not while a session runs.
-  [[nodiscard]] std::vector<std::string> exchange(std::string_view mine) const;
-
-  struct State;
-  explicit Cluster(std::shared_ptr<State> state);
-  [[nodiscard]] State& state() const { return *state_; }
-
- private:
-  std::shared_ptr<State> state_;
-};
 
 }  // namespace ferry
 #pragma GCC visibility pop

@@ -1,10 +1,9 @@
-#include "executor/job/direct_run.hpp"
+#include "executor/direct/direct_run.hpp"
 
 #include <optional>
 
 #include "base/error.hpp"
 #include "comm/failure.hpp"
-#include "executor/job/direct.hpp"
 #include "executor/job/job_member.hpp"
 
 namespace ferry {
@@ -47,7 +46,7 @@ void DirectJob::add(std::shared_ptr<DirectRun> run) {
   queues_[{run->group().id(), run->queue().number}].push_back(std::move(run));
 }
 
-bool DirectJob::has(const DirectGroup& group) const {
+bool DirectJob::has(const CallGroup& group) const {
   const auto first = queues_.lower_bound({group.id(), 0});
   return first != queues_.end() && first->first.first == group.id();
 }
@@ -146,7 +145,7 @@ void DirectJob::wait(DirectRun& run) {
 }
 
 /// The oldest call of the group in flight: the other calls of the group wait for it.
-const DirectRun& DirectJob::oldest_of(const DirectGroup& group) const {
+const DirectRun& DirectJob::oldest_of(const CallGroup& group) const {
   const DirectRun* oldest = nullptr;
   for (auto queue = queues_.lower_bound({group.id(), 0}); queue != queues_.end(); ++queue) {
     const auto& [key, runs] = *queue;
@@ -185,7 +184,7 @@ void DirectJob::wait_longer(const std::function<bool()>& ready, const std::funct
   }
 }
 
-void DirectJob::drop(const DirectGroup& group) {
+void DirectJob::drop(const CallGroup& group) {
   if (!has(group)) std::erase_if(groups, [&](const auto& other) { return other.get() == &group; });
 }
 

@@ -18,17 +18,30 @@
 #include "base/system/event_count.hpp"
 #include "comm/failure.hpp"
 #include "comm/transport.hpp"
-#include "executor/job/cluster_state.hpp"
+#include "executor/job/job_state.hpp"
 #include "executor/watch/position.hpp"
 
 namespace ferry {
 
-class DirectGroup;
+/// A group of tasks that makes direct calls, as the job sees it.
+class CallGroup {
+ public:
+  /// `id`: 0 for the group of all tasks; no other group of this task has it.
+  explicit CallGroup(int id) : id_(id) {}
+  virtual ~CallGroup() = default;
+  CallGroup(const CallGroup&) = delete;
+  CallGroup& operator=(const CallGroup&) = delete;
+
+  [[nodiscard]] int id() const { return id_; }
+
+ private:
+  const int id_;
+};
 
 /// One call. DirectJob starts it and makes progress with it.
 class DirectRun {
  public:
-  DirectRun(const DirectGroup& group, const source_location& at) : group_(group), at_(at) {}
+  DirectRun(const CallGroup& group, const source_location& at) : group_(group), at_(at) {}
   virtual ~DirectRun() = default;
   DirectRun(const DirectRun&) = delete;
   DirectRun& operator=(const DirectRun&) = delete;
@@ -45,7 +58,7 @@ class DirectRun {
   };
   [[nodiscard]] virtual Queue queue() const = 0;
 
-  [[nodiscard]] const DirectGroup& group() const { return group_; }
+  [[nodiscard]] const CallGroup& group() const { return group_; }
   /// The caller's line. The file's name is shortened to fit a message.
   [[nodiscard]] std::string line() const;
   [[nodiscard]] bool done() const { return done_; }
@@ -53,7 +66,7 @@ class DirectRun {
 
  private:
   friend class DirectJob;
-  const DirectGroup& group_;
+  const CallGroup& group_;
   const source_location at_;
   bool done_ = false;
   std::int64_t generation_ = 0;  // DirectJob::generation() when the run was added
@@ -67,7 +80,7 @@ class DirectRun {
 /// The direct calls of a process, which has one task. Used from the thread that made the Cluster.
 class DirectJob {
  public:
-  explicit DirectJob(Cluster::State& state) : state_(state) {}
+  explicit DirectJob(JobState& state) : state_(state) {}
 
   /// Throws Error(usage) on another thread, or in a process with several tasks. If the job has failed, throws its
   /// failure.
@@ -75,12 +88,12 @@ class DirectJob {
   /// The number of the current transport. A call that was prepared with an earlier transport is invalid.
   [[nodiscard]] std::int64_t generation() const { return generation_; }
   [[nodiscard]] Transport& transport() const { return *state_.transports[0]; }
-  [[nodiscard]] Cluster::State& state() const { return state_; }
+  [[nodiscard]] JobState& state() const { return state_; }
 
   /// Adds a call in flight.
   void add(std::shared_ptr<DirectRun> run);
   [[nodiscard]] bool idle() const { return queues_.empty(); }
-  [[nodiscard]] bool has(const DirectGroup& group) const;
+  [[nodiscard]] bool has(const CallGroup& group) const;
   /// Makes progress with the first calls of all queues. The cost does not depend on the number of calls behind them.
   void progress();
   /// Returns when `run`, which is in flight, is done. Errors as Collectives; they end the job.
@@ -104,10 +117,10 @@ class DirectJob {
   auto guarded(F f);
 
   /// Destroys a group that has no handle any more, unless its calls are in flight.
-  void drop(const DirectGroup& group);
+  void drop(const CallGroup& group);
 
   /// All groups of the job except the group of all tasks, including unused groups with calls in flight.
-  std::vector<std::unique_ptr<DirectGroup>> groups;
+  std::vector<std::unique_ptr<CallGroup>> groups;
 
  private:
   /// The number of polls before a wait sleeps: about 50 µs; kFewSpins if threads outnumber cores.
@@ -132,10 +145,10 @@ class DirectJob {
   [[nodiscard]] Position* position() const;
   [[nodiscard]] Error stalled(const DirectRun& oldest) const;
   void wait_longer(const std::function<bool()>& ready, const std::function<const DirectRun&()>& oldest);
-  [[nodiscard]] const DirectRun& oldest_of(const DirectGroup& group) const;
+  [[nodiscard]] const DirectRun& oldest_of(const CallGroup& group) const;
   [[noreturn]] void fail(const Error& error);
 
-  Cluster::State& state_;
+  JobState& state_;
   std::map<QueueKey, RunQueue> queues_;  // no queue is empty
   const Transport* used_ = nullptr;      // the transport of this generation
   std::int64_t generation_ = 0;

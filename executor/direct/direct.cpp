@@ -1,4 +1,4 @@
-#include "executor/job/direct.hpp"
+#include "executor/direct/direct.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 #include "base/error.hpp"
 #include "base/hash.hpp"
 #include "comm/failure.hpp"
-#include "executor/job/cluster_state.hpp"
+#include "executor/job/job_state.hpp"
 #include "kernels/kernel.hpp"
 
 namespace ferry {
@@ -95,6 +95,7 @@ class CollectiveRun final : public DirectRun {
   CollectiveRun(const DirectGroup& group, const source_location& at, PreparedCall& call, const DirectKey& key,
                 std::uint64_t number)
       : DirectRun(group, at),
+        group_(group),
         call_(call),
         key_(key),
         number_(number),
@@ -122,15 +123,15 @@ class CollectiveRun final : public DirectRun {
   }
 
   Awaited awaited() const override {
-    const auto& tasks = group().tasks();
-    Awaited awaited{.text = text_of(key_, group(), number_) + ", at " + line(),
+    const auto& tasks = group_.tasks();
+    Awaited awaited{.text = text_of(key_, group_, number_) + ", at " + line(),
                     .collective_key = stamp_,
                     .tasks = {},
-                    .call_key = group().call_key(number_)};
+                    .call_key = group_.call_key(number_)};
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const auto member = static_cast<int>(i);
-      const bool needed = key_.op != DirectOp::broadcast || group().member() == key_.root || member == key_.root;
-      if (member != group().member() && needed) awaited.tasks.push_back(tasks[i]);
+      const bool needed = key_.op != DirectOp::broadcast || group_.member() == key_.root || member == key_.root;
+      if (member != group_.member() && needed) awaited.tasks.push_back(tasks[i]);
     }
     return awaited;
   }
@@ -174,8 +175,9 @@ class CollectiveRun final : public DirectRun {
     }
   }
 
-  [[nodiscard]] Transport& transport() const { return group().job().transport(); }
+  [[nodiscard]] Transport& transport() const { return group_.job().transport(); }
 
+  const DirectGroup& group_;
   PreparedCall& call_;
   std::shared_ptr<PreparedCall> kept_;
   const DirectKey key_;
@@ -216,7 +218,7 @@ std::shared_ptr<std::byte> CopyMemory::take(std::size_t bytes, Transport& transp
 }
 
 DirectGroup::DirectGroup(DirectJob& job, int id, std::vector<std::int32_t> tasks, int member)
-    : job_(job), id_(id), tasks_(std::move(tasks)), member_(member) {}
+    : CallGroup(id), job_(job), tasks_(std::move(tasks)), member_(member) {}
 
 /// In a child of fork(), leaks the prepared calls, because the parent process still uses their memory.
 DirectGroup::~DirectGroup() {
@@ -225,11 +227,11 @@ DirectGroup::~DirectGroup() {
 }
 
 std::uint32_t DirectGroup::channel(std::uint32_t number) const {
-  return kFirstDirectChannel + static_cast<std::uint32_t>(id_) * kChannels + number;
+  return kFirstDirectChannel + static_cast<std::uint32_t>(id()) * kChannels + number;
 }
 
 std::uint64_t DirectGroup::call_key(std::uint64_t call) const {
-  return mixed((static_cast<std::uint64_t>(id_) << 32U) + static_cast<std::uint64_t>(tasks_[0]) + 1) +
+  return mixed((static_cast<std::uint64_t>(id()) << 32U) + static_cast<std::uint64_t>(tasks_[0]) + 1) +
          call * 0x9e3779b97f4a7c15U;
 }
 
@@ -513,7 +515,10 @@ DirectGroup& DirectGroup::split(int color, int key, const source_location& at) {
     if (static_cast<int>(i) == member_) member = static_cast<int>(tasks.size());
     tasks.push_back(tasks_[i]);
   }
-  return *job_.groups.emplace_back(std::make_unique<DirectGroup>(job_, id, std::move(tasks), member));
+  auto made = std::make_unique<DirectGroup>(job_, id, std::move(tasks), member);
+  DirectGroup& group = *made;
+  job_.groups.push_back(std::move(made));
+  return group;
 }
 
 }  // namespace ferry

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "comm/group.hpp"
-#include "executor/job/collectives.hpp"
-#include "executor/job/direct_run.hpp"
+#include "executor/direct/direct_call.hpp"
+#include "executor/direct/direct_run.hpp"
 #include "plan/schedule/schedule.hpp"
 
 namespace ferry {
@@ -73,7 +73,7 @@ struct PairCounts {
 };
 
 /// One per group and process. Used from the thread that made the Cluster.
-class DirectGroup {
+class DirectGroup final : public CallGroup {
  public:
   /// The memory limit of prepared calls in bytes, and the most groups of a task.
   static constexpr std::int64_t kMostPreparedBytes = 256 << 20;
@@ -81,9 +81,7 @@ class DirectGroup {
 
   /// `id` distinguishes the group's channels from the channels of other groups that share two of its tasks.
   DirectGroup(DirectJob& job, int id, std::vector<std::int32_t> tasks, int member);
-  ~DirectGroup();
-  DirectGroup(const DirectGroup&) = delete;
-  DirectGroup& operator=(const DirectGroup&) = delete;
+  ~DirectGroup() override;
 
   void run(const DirectCall& call, const source_location& at);
   [[nodiscard]] std::shared_ptr<DirectRun> start(const DirectCall& call, const source_location& at);
@@ -97,7 +95,6 @@ class DirectGroup {
   [[nodiscard]] DirectGroup& split(int color, int key, const source_location& at);
 
   [[nodiscard]] DirectJob& job() const { return job_; }
-  [[nodiscard]] int id() const { return id_; }
   [[nodiscard]] int member() const { return member_; }
   [[nodiscard]] const std::vector<std::int32_t>& tasks() const { return tasks_; }
   [[nodiscard]] CopyMemory& copies() { return copies_; }
@@ -125,7 +122,6 @@ class DirectGroup {
            const source_location& at);
 
   DirectJob& job_;
-  const int id_;
   const std::vector<std::int32_t> tasks_;
   const int member_;
   std::int64_t generation_ = 0;
