@@ -9,6 +9,7 @@
 #include "base/checked.hpp"
 #include "base/error.hpp"
 #include "base/format.hpp"
+#include "base/text.hpp"
 
 namespace ferry {
 namespace {
