@@ -20,16 +20,16 @@ using Activation = std::function<Value(const Value&)>;
 /// The weights of a layer and how it runs. A layer has `gates` blocks of `hidden` rows each: 1 for rnn, 3 for gru, 4
 /// for lstm. `input` and `state` are required.
 struct Recurrent {
-  Value input;           ///< [gates * hidden,features]
-  Value state;           ///< [gates * hidden,hidden]
-  Value input_bias;      ///< [gates * hidden]
-  Value state_bias;      ///< [gates * hidden], added to the products of the state
-  Value peepholes;       ///< lstm: [3 * hidden], for the input, output and forget gates
-  Value h, c;            ///< the state before the first step, [n,hidden]; undefined: zeros. c: lstm only
-  Value lengths;         ///< [n], integers: in steps after a sequence's length, its state is kept and its output is 0
-  bool reverse = false;  ///< runs from the last step to the first
-  double clip = 0;       ///< limit of the absolute value of the activations' arguments; 0: none
-  Activation gate = {};  ///< default: sigmoid; for rnn: tanh
+  Value input;            ///< [gates * hidden,features]
+  Value state;            ///< [gates * hidden,hidden]
+  Value input_bias = {};  ///< [gates * hidden]
+  Value state_bias = {};  ///< [gates * hidden], added to the products of the state
+  Value peepholes = {};   ///< lstm: [3 * hidden], for the input, output and forget gates
+  Value h = {}, c = {};   ///< the state before the first step, [n,hidden]; undefined: zeros. c: lstm only
+  Value lengths = {};     ///< [n], integers: in steps after a sequence's length, its state is kept and its output is 0
+  bool reverse = false;   ///< runs from the last step to the first
+  double clip = 0;        ///< limit of the absolute value of the activations' arguments; 0: none
+  Activation gate = {};   ///< default: sigmoid; for rnn: tanh
   Activation candidate = {};  ///< default: tanh
   Activation output = {};     ///< lstm: applied to the new cell state; default: tanh
   /// lstm: functions that replace the products of x and of h with their weights. Then only the sizes of `input` and
