@@ -18,9 +18,14 @@ struct TopK {
   Value values;
   Value indices;  ///< int64
 };
+
 /// The k largest (or smallest) elements along `axis`, in order, and their positions. x has numbers, and k is at most
 /// the size of the dim; if k is this size, all elements are sorted. Along a bounded dim, the result is also bounded,
 /// and it has all elements if there are fewer than k.
+///
+///     TopK top = top_k(g.constant({3, 1, 2}), 2);
+///     top.values;   // [3 2]
+///     top.indices;  // [0 2]
 TopK top_k(const Value& x, std::int64_t k, std::int64_t axis = -1, bool largest = true,
            source_location at = source_location::current());
 
@@ -31,8 +36,15 @@ struct Unique {
   Value inverse;  ///< int64 [m]: the position in `values` of each row of x
   Value counts;   ///< int64 [n]: the number of occurrences of each distinct row
 };
+
 /// The distinct rows of x (elements along dim 0; x has a rank of 1 or more), sorted or in the order of their first
 /// occurrences. n is a bounded dim of at most m.
+///
+///     Unique found = unique(g.constant({3, 1, 3}));
+///     found.values;   // [1 3]
+///     found.indices;  // [1 0]
+///     found.inverse;  // [1 0 1]
+///     found.counts;   // [1 2]
 Unique unique(const Value& x, bool sorted = true, source_location at = source_location::current());
 
 /// The ops, with their attributes in braces: TopK {axis, k, largest: bool}, Unique {sorted: bool}.
