@@ -18,21 +18,27 @@ namespace ferry {
 
 /// Repeats `body` while `condition` of the carried values, a bool scalar, is true. The carried values are first
 /// `initial`, and after each iteration the results of the body, which have the same types. Returns the last carried
-/// values.
+/// values. No gradient.
 ///
-///     Values end = while_loop({g.constant(0.0), x}, [&](const Values& c) { return less(c[0], 10); },
-///                             [&](const Values& c) { return Values{c[0] + 1, matmul(a, c[1])}; });
+///     Values end = while_loop({g.constant(1)}, [](const Values& v) { return v[0] < 100; },
+///                             [](const Values& v) { return Values{v[0] * 2}; });
+///     end[0];  // 128
 Values while_loop(const Values& initial, const std::function<Value(const Values&)>& condition,
                   const std::function<Values(const Values&)>& body, source_location at = source_location::current());
 
 /// The results of `then_branch` if `predicate` (a bool scalar) is true, else the results of `else_branch`. Both have
 /// the same types, but their numbers of rows (dim 0) may differ if one is bounded; the result then has the greater
 /// bound. Only the selected branch runs.
+///
+///     Value v = g.constant({1.0, 2.0});
+///     cond(sum(v) > 5, [&] { return Values{v}; }, [&] { return Values{-v}; })[0];  // [-1 -2]
 Values cond(const Value& predicate, const std::function<Values()>& then_branch,
             const std::function<Values()>& else_branch, source_location at = source_location::current());
 
 /// Returns x, and prints it with `label` on stderr each time it is computed, by one task. It runs only in steps that
 /// need the result or have it as a target.
+///
+///     Value shown = print(sum(x), "sum of x");  // float32[]
 Value print(const Value& x, std::string_view label, source_location at = source_location::current());
 
 /// The ops, with their attributes in braces. While {cond, body: subgraphs, carried: int}: the inputs are the carried

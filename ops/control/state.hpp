@@ -12,8 +12,14 @@ namespace ferry {
 /// Sets the variable to `value` at the end of the step, and returns `value`. `value` has the variable's dtype and
 /// shape. The assignment runs only if its result is fetched or a target. It has the variable's device and layout.
 /// Error(plan) with the caller's line if `variable` is not the output of Graph::variable, or if the types differ.
+///
+///     Value count = g.variable("count", g.constant(0));
+///     assign(count, count + 1);  // 1
 Value assign(const Value& variable, const Operand& value, source_location at = source_location::current());
+
 /// assign(variable, variable + delta).
+///
+///     assign_add(g.variable("count", g.constant(0)), 2);  // 2
 Value assign_add(const Value& variable, const Operand& delta, source_location at = source_location::current());
 
 }  // namespace ferry
