@@ -16,10 +16,16 @@ namespace ferry {
 /// Element i along `axis` is the sum of x's elements up to and including i. With `exclusive`, it is the sum of the
 /// elements before i, which is 0 for the first. With `reverse`, elements are counted from the end. Numbers of any
 /// dtype, added one after another.
+///
+///     cumsum(g.constant({1, 2, 3}), 0);        // [1 3 6]
+///     cumsum(g.constant({1, 2, 3}), 0, true);  // [0 1 3]
 Value cumsum(const Value& x, std::int64_t axis, bool exclusive = false, bool reverse = false,
              source_location at = source_location::current());
+
 /// The cumulative product, with the options of cumsum(). With `exclusive`, the first element is 1. The gradient is also
 /// right for elements that are 0.
+///
+///     cumprod(g.constant({2, 3, 4}), 0);  // [2 6 24]
 Value cumprod(const Value& x, std::int64_t axis, bool exclusive = false, bool reverse = false,
               source_location at = source_location::current());
 

@@ -18,6 +18,9 @@ namespace ferry {
 ///
 /// Two dtypes are promoted as in ops/math/math.hpp. Values of 16 bits are computed in float32 if several ops would
 /// round. Error(plan) with the caller's line if notation, ranks, sizes or dtypes do not fit.
+///
+///     einsum("ij,j->i", {g.constant({{1, 2}, {3, 4}}), g.constant({5, 6})});  // [17 39]
+///     einsum("ii", {g.constant({{1, 2}, {3, 4}})});                           // 5
 Value einsum(std::string_view notation, std::span<const Value> values, source_location at = source_location::current());
 inline Value einsum(std::string_view notation, const Values& values, source_location at = source_location::current()) {
   return einsum(notation, std::span<const Value>(values), at);

@@ -13,11 +13,15 @@ namespace ferry {
 
 /// round(x / scale) + zero, converted to the integer dtype `dtype`. Halves are rounded to even, and results out of
 /// range saturate. x and scale are floating-point. scale and zero (of `dtype`; undefined: 0) are broadcast to x.
+///
+///     quantize(g.constant({0.0, 0.3, 99.0}), g.constant(0.5), {}, DType::int8);  // [0 1 127]
 Value quantize(const Value& x, const Value& scale, const Value& zero, DType dtype,
                source_location at = source_location::current());
 
 /// (q - zero) * scale, in the dtype of scale. q has an integer dtype. zero has the same dtype (undefined: 0). zero and
 /// scale are broadcast to q.
+///
+///     dequantize(g.constant({1, 18}), g.constant(0.5));  // [0.5 9]
 Value dequantize(const Value& q, const Value& scale, const Value& zero = {},
                  source_location at = source_location::current());
 
@@ -25,7 +29,12 @@ Value dequantize(const Value& q, const Value& scale, const Value& zero = {},
 struct Quantized {
   Value y, scale, zero;
 };
+
 /// x quantized to uint8, with the scale and zero point of the smallest range that contains 0 and all elements of x.
+///
+///     Quantized q = dynamic_quantize(g.constant({-1.0, 0.0, 4.1}));
+///     q.y;      // [0 50 255]
+///     q.scale;  // 0.02
 Quantized dynamic_quantize(const Value& x, source_location at = source_location::current());
 
 }  // namespace ferry

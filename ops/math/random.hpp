@@ -18,16 +18,28 @@ namespace ferry {
 
 /// Uniformly distributed numbers in [low, high). All sizes of the shape must be known. The dtype is floating-point.
 /// Numbers of 16 bits are drawn as float32 and rounded, which may give `high` itself.
+///
+///     uniform(g, {2, 3}, -1, 1);  // float32[2,3]
 Value uniform(Graph& graph, const Shape& shape, double low = 0, double high = 1, DType dtype = DType::float32,
               std::int64_t seed = 0, source_location at = source_location::current());
+
 /// uniform() in the shape of x, for a shape with sizes that are not known before the step. For example, it makes a
 /// dropout mask for the rows of a batch.
+///
+///     uniform_like(x, -1, 1);  // float32[2,3]
 Value uniform_like(const Value& x, double low = 0, double high = 1, DType dtype = DType::float32, std::int64_t seed = 0,
                    source_location at = source_location::current());
-/// Normally distributed numbers, by the Box-Muller transform.
+
+/// Normally distributed numbers with this mean and standard deviation, by the Box-Muller transform. Shape and dtype as
+/// for uniform().
+///
+///     normal(g, {2, 3}, 0, 0.02, DType::bfloat16);  // bfloat16[2,3]
 Value normal(Graph& graph, const Shape& shape, double mean = 0, double stddev = 1, DType dtype = DType::float32,
              std::int64_t seed = 0, source_location at = source_location::current());
-/// The rows of x (elements along dim 0) in a random order, which changes in every step.
+
+/// The rows of x (elements along dim 0) in a random order, which changes in every step. No gradient.
+///
+///     shuffle(x);  // float32[2,3]
 Value shuffle(const Value& x, std::int64_t seed = 0, source_location at = source_location::current());
 
 /// The ops, with their attributes in braces: RandomUniform {dtype, shape, low, high, seed, key}, RandomUniformLike
