@@ -22,25 +22,41 @@
 namespace ferry {
 
 /// Reads an array of `dtype` and `shape` from an IDX file (http://yann.lecun.com/exdb/mnist). All sizes must be known.
+///
+///     read_idx(g, "train-images.gz", DType::uint8, {60000, 28, 28});  // uint8[60000,28,28]
 Value read_idx(Graph& graph, std::string_view path, DType dtype, const Shape& shape,
                source_location at = source_location::current());
+
 /// Reads a text file of numbers separated by commas, with one line for each row of `shape` [rows, columns]. Skips the
 /// first `skip` lines. If the next line has no number, it is a header and is also skipped.
+///
+///     read_csv(g, "houses.csv", DType::float64, {506, 14});  // float64[506,14]
 Value read_csv(Graph& graph, std::string_view path, DType dtype, const Shape& shape, std::int64_t skip = 0,
                source_location at = source_location::current());
-/// Reads a numpy array file.
+
+/// Reads a numpy array file. Its array must have this dtype and shape. All sizes must be known.
+///
+///     read_npy(g, "points.npy", DType::float64, {1000, 3});  // float64[1000,3]
 Value read_npy(Graph& graph, std::string_view path, DType dtype, const Shape& shape,
                source_location at = source_location::current());
+
 /// Reads elements without a header, little-endian and in C order, from one file. If the path ends in '/', reads all
 /// files of that folder in the order of their names. Each file has whole rows (for example, images of one size). A task
 /// reads only its part.
+///
+///     read_raw(g, "frames/", DType::uint8, {5000, 64, 64});  // uint8[5000,64,64]
 Value read_raw(Graph& graph, std::string_view path, DType dtype, const Shape& shape,
                source_location at = source_location::current());
+
 /// Reads the tensor `tensor` of a safetensors file. A task reads only its part.
+///
+///     read_safetensors(g, "model.safetensors", "layer/weights", DType::bfloat16, {784, 10});  // bfloat16[784,10]
 Value read_safetensors(Graph& graph, std::string_view path, std::string_view tensor, DType dtype, const Shape& shape,
                        source_location at = source_location::current());
 
 /// The same functions with elements of float32.
+///
+///     read_csv(g, "houses.csv", {506, 14});  // float32[506,14]
 inline Value read_csv(Graph& graph, std::string_view path, const Shape& shape, std::int64_t skip = 0,
                       source_location at = source_location::current()) {
   return read_csv(graph, path, DType::float32, shape, skip, at);
@@ -63,8 +79,8 @@ inline Value read_safetensors(Graph& graph, std::string_view path, std::string_v
 /// so does npy_shape() if the file is compressed. `file` is not relative to the data folder. Error(file), with the
 /// caller's line, if the file cannot be read.
 ///
-///     run_main(argc, argv, {}, [](Graph& g, const std::string& data) {
-///       Value table = read_csv(g, "points.csv", csv_shape(data + "/points.csv"));
+///     std::string data = "data";  // the data folder
+///     read_csv(g, "points.csv", csv_shape(data + "/points.csv"));  // float32[3,2]
 [[nodiscard]] Shape csv_shape(const std::string& file, std::int64_t skip = 0,
                               source_location at = source_location::current());
 [[nodiscard]] Shape npy_shape(const std::string& file, source_location at = source_location::current());
@@ -76,12 +92,20 @@ struct SparseRows {
   Value values;   ///< float32 [rows, most]
   Value indices;  ///< int32 [rows, most]
 };
+
 /// Reads a LibSVM file of `rows` rows, with at most `most` entries each and indices below `features`. Each line is
 /// "label index:value …", or "label:weight index:value …". If the file exceeds these limits, Error(file) names the
 /// line. A task parses only its rows.
+///
+///     SparseRows rows = read_libsvm(g, "train.libsvm", 6513, 22, 127);
+///     rows.values;   // float32[6513,22]
+///     rows.indices;  // int32[6513,22]
 SparseRows read_libsvm(Graph& graph, std::string_view path, std::int64_t rows, std::int64_t most, std::int64_t features,
                        source_location at = source_location::current());
+
 /// Reads the weights of the labels in a LibSVM file, float32 [rows]. The weight is 1 if a label has none.
+///
+///     read_libsvm_weights(g, "train.libsvm", 6513, 22, 127);  // float32[6513]
 Value read_libsvm_weights(Graph& graph, std::string_view path, std::int64_t rows, std::int64_t most,
                           std::int64_t features, source_location at = source_location::current());
 
@@ -100,6 +124,7 @@ struct ImageRows {
   Value images;  ///< uint8 [n, height, width, 3], red, green and blue
   Value labels;  ///< int32 [n], the number of each image's class
 };
+
 /// Reads the JPEG and PNG images of a folder that has one folder for each class: path/CLASS/*.jpg, .jpeg and .png (in
 /// upper or lower case; other files are ignored). There are n images of `classes` classes, and `shape` is [n, height,
 /// width, 3]. Classes are numbered in the order of their names. Rows are in the order of classes, and within a class in
@@ -108,6 +133,10 @@ struct ImageRows {
 ///
 /// A task reads only its rows; batch() decodes them with as many threads as the task has. Error(file) names a file that
 /// is damaged, truncated or not such an image, a class without images, or a wrong number of classes or images.
+///
+///     ImageRows rows = read_images(g, "photos", {5000, 224, 224, 3}, 10, {.augment = true});
+///     rows.images;  // uint8[5000,224,224,3]
+///     rows.labels;  // int32[5000]
 ImageRows read_images(Graph& graph, std::string_view path, const Shape& shape, std::int64_t classes,
                       const ImageOptions& options = {}, source_location at = source_location::current());
 
@@ -119,9 +148,9 @@ enum class Rest : std::uint8_t {
 
 /// How batch() selects and reads rows.
 struct BatchOptions {
-  bool shuffle = true;  ///< each epoch has a different order, a function of `seed`, the session's seed and the epoch
-  std::int64_t seed = 0;
-  Rest rest = Rest::keep;
+  bool shuffle = true;     ///< each epoch has a different order, a function of `seed`, the session's seed and the epoch
+  std::int64_t seed = 0;   ///< number that selects the orders of `shuffle`
+  Rest rest = Rest::keep;  ///< use of the rows that do not fill a batch
   /// Files with at least this many declared bytes are streamed instead of read whole: see batch().
   std::int64_t stream_from = std::int64_t{256} << 20;
   std::int64_t prefetch = 4;  ///< number of batches to read ahead from streamed files
@@ -141,6 +170,10 @@ struct BatchOptions {
 /// on the step, so a restored session continues with the right rows. Memory for each streamed array: prefetch + 1
 /// batches (or parts of batches); for images, at least one batch for each thread plus one batch. `shuffle` adds 16
 /// bytes for each row of the array. Text files and images add 8 bytes for each row, and images also their file names.
+///
+///     Values rows = batch({images, labels}, 4);  // of images [8,3,32,32] and labels [8]
+///     rows[0];  // float32[4,3,32,32]
+///     rows[1];  // int32[4]
 Values batch(std::span<const Value> arrays, std::int64_t size, const BatchOptions& options = {},
              source_location at = source_location::current());
 inline Values batch(const Values& arrays, std::int64_t size, const BatchOptions& options = {},

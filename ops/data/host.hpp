@@ -16,7 +16,7 @@ namespace ferry {
 /// (else Error(plan) when the plan is made). Planning never moves the op to another task.
 ///
 ///     auto there = g.device("/task:1");
-///     const Value name = host_name(g);
+///     const Value name = host_name(g);  // uint8[64]
 Value host_name(Graph& graph, source_location at = source_location::current());
 
 /// The op HostName.

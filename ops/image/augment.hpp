@@ -18,11 +18,16 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// Exchanges left and right of each image with probability 1/2.
+/// Exchanges left and right of each image with probability 1/2. No gradient.
+///
+///     random_flip(images, 2);  // float32[8,3,32,32]
 Value random_flip(const Value& images, std::int64_t axis = 1, std::int64_t seed = 0,
                   source_location at = source_location::current());
+
 /// Pads each image with `padding` zeros on all four sides, then crops it to its old size at a uniformly random
-/// position.
+/// position. No gradient.
+///
+///     random_crop(images, 4, 2);  // float32[8,3,32,32]
 Value random_crop(const Value& images, std::int64_t padding, std::int64_t axis = 1, std::int64_t seed = 0,
                   source_location at = source_location::current());
 

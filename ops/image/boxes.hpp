@@ -20,6 +20,9 @@ namespace ferry {
 /// box is above `overlap`; at most `most` boxes are kept. The result, int64 [m, 3], has a row of image, class and box
 /// for each kept box; m is a bounded dim. `boxes` and `scores` may also be [n, 4] and [n], for image 0 and class 0;
 /// then n may be bounded.
+///
+///     Value boxes = g.constant({{0.0, 0.0, 1.0, 1.0}, {0.0, 0.0, 1.0, 0.9}, {2.0, 2.0, 3.0, 3.0}});
+///     non_max_suppression(boxes, g.constant({0.9, 0.8, 0.7}), 10, 0.5, 0.1);  // [[0 0 0] [0 0 2]]
 Value non_max_suppression(const Value& boxes, const Value& scores, std::int64_t most, double overlap, double score,
                           bool centres = false, source_location at = source_location::current());
 

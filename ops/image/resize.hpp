@@ -44,14 +44,18 @@ struct Resizing {
 
 /// A dim to resize.
 struct ResizedDim {
-  std::int64_t axis = 0;
-  std::int64_t size = 1;
+  std::int64_t axis = 0;      ///< number of the dim
+  std::int64_t size = 1;      ///< its new size
   double scale = 0;           ///< 0: size / the old size
   double begin = 0, end = 1;  ///< for Coordinates::crop
 };
 
 /// x with these dims resized. The old sizes must be known. Neither old nor new sizes may exceed 2^24, nor differ by
 /// more than a factor of 4096. x is floating-point, or of any dtype for nearest.
+///
+///     resize(g.constant({1.0, 3.0}), {{.axis = 0, .size = 4}});  // [1 1 3 3]
+///     const std::vector<ResizedDim> dims = {{.axis = 2, .size = 64}, {.axis = 3, .size = 64}};
+///     resize(images, dims, {.interpolation = Interpolation::linear});  // float32[8,3,64,64]
 Value resize(const Value& x, const std::vector<ResizedDim>& dims, const Resizing& resizing = {},
              source_location at = source_location::current());
 

@@ -33,11 +33,16 @@ struct Sampling {
 /// The elements of x [n,c,d1,…,dk] at the positions of `grid` [n,p1,…,k], as [n,c,p1,…]. The last dim of the grid has
 /// the coordinates along dk, …, d1, in this order, each from -1 to 1 (Jaderberg et al., "Spatial transformer networks",
 /// 2015).
+///
+///     grid_sample(images, g.input("grid", {8, 16, 16, 2}));  // float32[8,3,16,16]
 Value grid_sample(const Value& x, const Value& grid, const Sampling& sampling = {},
                   source_location at = source_location::current());
 
 /// The grid [n,d1,…,dk,k] for grid_sample() of the affine map theta [n,k,k + 1]. `sizes` {d1,…,dk} are the sizes of the
-/// resulting image, which has two or three dims.
+/// resulting image, which has two or three dims. `align_corners` is as in Sampling.
+///
+///     Value theta = g.input("theta", {8, 2, 3});
+///     grid_sample(images, affine_grid(theta, {32, 32}));  // float32[8,3,32,32]
 Value affine_grid(const Value& theta, const Ints& sizes, bool align_corners = false,
                   source_location at = source_location::current());
 
@@ -51,9 +56,13 @@ struct Regions {
   bool half_pixel = true;
   bool largest = false;  ///< takes the largest of the samples' weighted neighbours instead of the samples' mean
 };
+
 /// The regions [r,4] (x1, y1, x2, y2) of images x [n,c,h,w], as [r,c,rows,columns]. `images` [r] (integers) has the
 /// number of each region's image (He et al., "Mask R-CNN", 2017). With `samples` 0 there is no gradient, and a region
 /// with infinite or NaN coordinates gives NaN.
+///
+///     Value regions = g.input("regions", {5, 4}), of_images = g.input("of_images", DType::int64, {5});
+///     roi_align(images, regions, of_images, {.rows = 7, .columns = 7});  // float32[5,3,7,7]
 Value roi_align(const Value& x, const Value& regions, const Value& images, const Regions& cut,
                 source_location at = source_location::current());
 
@@ -65,8 +74,12 @@ struct Deforming {
   /// Factors of the elements under the taps, [n,offset groups * taps,p,q]; undefined: 1.
   Value mask = {};
 };
+
 /// conv2d() of x [n,c,h,w] with w [o,c/groups,kh,kw]. Each tap of each position is moved by the rows and columns in
 /// `offsets` [n,offset groups * taps * 2,p,q] (Zhu et al., "Deformable ConvNets v2", 2019).
+///
+///     Value w = g.input("w", {16, 3, 3, 3}), offsets = g.input("offsets", {8, 18, 30, 30});
+///     deform_conv(images, w, offsets);  // float32[8,16,30,30]
 Value deform_conv(const Value& x, const Value& w, const Value& offsets, const Deforming& deforming = {},
                   source_location at = source_location::current());
 
