@@ -40,6 +40,9 @@ struct Attended {
 /// softmax(q k' * scale + masks) v, for q [n,heads,queries,size], k [n,key heads,keys,size] and v [n,key
 /// heads,keys,value size] (Vaswani et al., "Attention is all you need", 2017). Each key head serves heads / key heads
 /// consecutive heads of the queries (Ainslie et al., "GQA", 2023). The result of a query that sees no key is zeros.
+///
+///     Value q = g.input("q", {8, 4, 16, 32}), k = g.input("k", {8, 2, 16, 32}), v = g.input("v", {8, 2, 16, 64});
+///     attention(q, k, v, {.causal = true}).y;  // float32[8,4,16,64]
 Attended attention(const Value& q, const Value& k, const Value& v, const Attending& attending = {},
                    source_location at = source_location::current());
 
@@ -47,6 +50,9 @@ Attended attention(const Value& q, const Value& k, const Value& v, const Attendi
 /// "RoFormer", 2021). Let h be the last size of cos and sin. The pairs are the elements i and i + h, or 2 i and 2 i + 1
 /// if `interleaved`, of the first 2 h elements. Other elements are unchanged. cos and sin are broadcast to the first
 /// elements of the pairs.
+///
+///     Value q = g.input("q", {8, 4, 16, 32}), angles = g.input("angles", {16, 16});
+///     rotary_embedding(q, cos(angles), sin(angles));  // float32[8,4,16,32]
 Value rotary_embedding(const Value& x, const Value& cos, const Value& sin, bool interleaved = false,
                        source_location at = source_location::current());
 
@@ -70,6 +76,11 @@ struct Remembered {
 /// The shapes are q [n,heads,steps,size], k [n,key heads,steps,size] and v [n,key heads,steps,value size]
 /// (Katharopoulos et al., "Transformers are RNNs", 2020; Yang et al., "Gated delta networks", 2024). It is unrolled:
 /// ops are made for each step.
+///
+///     Value q = g.input("q", {8, 4, 16, 32}), k = g.input("k", {8, 2, 16, 32}), v = g.input("v", {8, 2, 16, 64});
+///     Remembered seen = linear_attention(q, k, v);
+///     seen.y;      // float32[8,4,16,64]
+///     seen.state;  // float32[8,2,32,64]
 Remembered linear_attention(const Value& q, const Value& k, const Value& v, const Remembering& remembering = {},
                             source_location at = source_location::current());
 

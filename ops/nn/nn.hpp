@@ -13,12 +13,20 @@
 namespace ferry {
 
 /// exp(x) / sum(exp(x)) along `axis`, computed from x - max(x). Floating-point.
+///
+///     softmax(g.constant({0.0, 1.0}));  // [0.268941 0.731059]
 Value softmax(const Value& x, std::int64_t axis = -1, source_location at = source_location::current());
+
 /// x - log(sum(exp(x))) along `axis`, computed from x - max(x). Floating-point.
+///
+///     log_softmax(g.constant({0.0, 1.0}));  // [-1.31326 -0.313262]
 Value log_softmax(const Value& x, std::int64_t axis = -1, source_location at = source_location::current());
 
-/// -log(softmax(logits)[label]) of each row. logits are [...,classes], labels [...] (uint8, int32 or int64), and the
+/// -log(softmax(logits)[label]) of each row. logits are [...,classes], labels [...] (integers), and the
 /// loss is [...]. A label out of range is an error at run time.
+///
+///     softmax_cross_entropy(g.constant({{0.0, 1.0}}), g.constant({1}));  // [0.313262]
+///     mean(softmax_cross_entropy(logits, labels));                       // float32[]
 Value softmax_cross_entropy(const Value& logits, const Value& labels, source_location at = source_location::current());
 
 /// The ops, with their attributes in braces: Softmax, LogSoftmax {axis}, SoftmaxCrossEntropy(logits, labels), and

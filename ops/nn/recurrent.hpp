@@ -47,15 +47,27 @@ struct Sequence {
 };
 
 /// A plain recurrent layer: h = f(x W' + h R' + b).
+///
+///     Value sequence = g.input("sequence", {16, 8, 64});
+///     Value input = g.input("input", {32, 64}), state = g.input("state", {32, 32});
+///     rnn(sequence, {.input = input, .state = state}).y;  // float32[16,8,32]
 Sequence rnn(const Value& x, const Recurrent& layer, source_location at = source_location::current());
 
 /// A gated recurrent unit: h = (1 - z) * g(x W' + (r * h) R' + b) + z * h. The blocks of the weights are update z,
 /// reset r and candidate (Cho et al., "Learning phrase representations using RNN encoder-decoder", 2014).
+///
+///     Value sequence = g.input("sequence", {16, 8, 64});
+///     Value input = g.input("input", {96, 64}), state = g.input("state", {96, 32});
+///     gru(sequence, {.input = input, .state = state}).h;  // float32[8,32]
 Sequence gru(const Value& x, const Recurrent& layer, source_location at = source_location::current());
 
 /// A long short-term memory: c = f * c + i * g(…), h = o * tanh(c). The blocks of the weights are input i, output o,
 /// forget f and candidate (Hochreiter and Schmidhuber, "Long short-term memory", 1997; Gers and Schmidhuber's
 /// peepholes, 2000).
+///
+///     Value sequence = g.input("sequence", {16, 8, 64});
+///     Value input = g.input("input", {128, 64}), state = g.input("state", {128, 32});
+///     lstm(sequence, {.input = input, .state = state}).c;  // float32[8,32]
 Sequence lstm(const Value& x, const Recurrent& layer, source_location at = source_location::current());
 
 }  // namespace ferry
