@@ -25,6 +25,9 @@ class Remaker;
 ///
 /// Error(plan) if the loss is not floating-point, if it does not depend on one of `xs`, or if an op on the way has no
 /// gradient. The message names the op, its line, and the reason.
+///
+///     Value v = g.constant({1.0, 2.0});
+///     gradients(square(v), {v})[0];  // [2 4]
 [[nodiscard]] Values gradients(const Value& loss, std::span<const Value> xs,
                                source_location at = source_location::current());
 [[nodiscard]] inline Values gradients(const Value& loss, const Values& xs,
@@ -34,12 +37,18 @@ class Remaker;
 
 /// The gradients of the sum over i of ys[i] * dys[i] with respect to `xs` (the vector-Jacobian product); undefined for
 /// an x on which the ys do not depend. The ys are floating-point; each dy has the type of its y.
+///
+///     Value v = g.constant({1.0, 2.0});
+///     pullback({square(v)}, {g.constant({1.0, 10.0})}, Values{v})[0];  // [2 40]
 [[nodiscard]] Values pullback(const Values& ys, const Values& dys, std::span<const Value> xs,
                               source_location at = source_location::current());
 
 /// An op as OpDef::grad sees it: its inputs, its outputs, and the gradients of its outputs.
 ///
-///     .grad = [](GradCtx& g) { return Values{g.dout() * g.in(1), g.dout() * g.in(0)}; }
+///     static constexpr OpDef kProduct{
+///         .name = "Product", .types = "T,T->T", .index = "...,...->...", .grad = [](GradCtx& g) {
+///           return Values{g.dout() * g.in(1), g.dout() * g.in(0)};
+///         }};
 ///
 /// grad returns one value for each input; an undefined value means that no gradient flows to the input. A gradient may
 /// have the shape to which the input was broadcast: it is summed to the input's own shape afterwards.

@@ -2,9 +2,10 @@
 // (Dean et al., "Large scale distributed deep networks", 2012). A bound limits how many steps workers may be apart (Ho
 // et al., "More effective distributed ML via a stale synchronous parallel parameter server", 2013).
 //
-//     { auto here = g.device("/job:ps/task:0");                weights = g.variable(…); }
-//     { auto here = g.on(g.mesh("workers", "/job:worker/*"));  loss = mean(…); }
-//     for (const Value& update : asynchronous(sgd(loss, {weights}, 0.1), {.staleness = 4})) g.target("train", update);
+//     Value centre, loss;
+//     { auto here = g.device("/job:ps/task:0");                     centre = g.variable("centre", g.constant(0.0)); }
+//     { auto here = g.on(g.mesh("workers", "/job:worker/task:*"));  loss = mean(square(x - centre)); }
+//     for (const Value& update : asynchronous(sgd(loss, {centre}, 0.1), {.staleness = 4})) g.target("train", update);
 //
 // See docs/guide/asynchronous.md.
 #pragma once
@@ -33,6 +34,8 @@ struct AsynchronousOptions {
 ///
 /// Throws Error(plan) with the caller's line if there are no updates, if an update is not the result of assign(), or if
 /// the staleness is negative or above 1,000,000.
+///
+///     Values updates = asynchronous(sgd(loss, weights, 0.1), {.staleness = 4});
 [[nodiscard]] Values asynchronous(const Values& updates, const AsynchronousOptions& options = {},
                                   source_location at = source_location::current());
 

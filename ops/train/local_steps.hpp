@@ -4,15 +4,17 @@
 //
 // Each task has a copy of the network, on a device of its own:
 //
-//     std::vector<Values> weights;  // of each task
+//     std::vector<Values> copies;  // the variables of each task
 //     Values updates;
-//     for (int task = 0; task < tasks; ++task) {
+//     for (int task = 0; task < 2; ++task) {
 //       auto here = g.device("/task:" + std::to_string(task));
-//       const Network network(g, "copy" + std::to_string(task));
-//       weights.push_back(network.variables());
-//       for (const Value& update : momentum(network.loss(), weights.back(), 0.1)) updates.push_back(update);
+//       auto names = g.name("copy" + std::to_string(task));
+//       nn::Parameters parameters(g);
+//       const nn::Dense out(parameters, "out", 3, 4);
+//       copies.push_back(parameters.trained());
+//       for (const Value& update : sgd(mean(square(out(x) - y)), copies.back(), 0.1)) updates.push_back(update);
 //     }
-//     updates = averaged_every(8, weights, updates);
+//     updates = averaged_every(8, copies, updates);
 #pragma once
 
 #include <cstdint>
@@ -35,6 +37,9 @@ namespace ferry {
 /// Throws Error(plan) with the caller's line if there are no copies, if the copies do not have equally many
 /// floating-point variables of equal types, or if `updates` lacks the update of one of them. It also throws if a copy's
 /// loss is a sum of means with different divisors.
+///
+///     Value a = g.variable("a", g.constant({1.0})), b = g.variable("b", g.constant({3.0}));
+///     Values updates = averaged_every(8, {{a}, {b}}, {assign(a, a * 2), assign(b, b * 2)});
 [[nodiscard]] Values averaged_every(std::int64_t every, const std::vector<Values>& copies, const Values& updates,
                                     source_location at = source_location::current());
 

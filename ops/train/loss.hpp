@@ -29,12 +29,16 @@ struct Counted {
 /// Negative log-likelihood: -scores[n,label,…] times the weight of the label's class. scores [n,classes,d1,…] are
 /// log-probabilities, labels [n,d1,…] int32 or int64. The number of classes must be known. A label that is not a class
 /// has a loss of 0.
+///
+///     nll_loss(log_softmax(logits), labels, {.ignored = -1});  // float32[]
 Value nll_loss(const Value& scores, const Value& labels, const Counted& counted = {},
                source_location at = source_location::current());
 
 /// Returns -labels log(p) - (1 - labels) log(1 - p) for each element, with p = sigmoid(logits). It is accurate also
 /// where p is near 0 or 1. Labels are probabilities, or 0 and 1 of any dtype. Logits, labels and the result have the
 /// same shape.
+///
+///     binary_cross_entropy_with_logits(g.constant({0.0, 2.0}), g.constant({1, 1}));  // [0.693147 0.126928]
 Value binary_cross_entropy_with_logits(const Value& logits, const Value& labels,
                                        source_location at = source_location::current());
 

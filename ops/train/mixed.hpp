@@ -4,7 +4,7 @@
 // to float32:
 //
 //     const Value h = relu(matmul(cast(x, DType::float16), cast(w, DType::float16)));
-//     const Value loss = mean(softmax_cross_entropy(cast(h, DType::float32), labels));
+//     const Value loss = mean(square(cast(h, DType::float32) - y));
 //     const LossScale scale = loss_scale(g);
 //     Values updates = unscaled(gradients_of(loss * scale.value, {w}), scale,
 //                               [](const Gradients& gradients) { return adam(gradients, 0.001); });
@@ -30,11 +30,15 @@ using Optimizer = std::function<Values(const Gradients&)>;
 
 /// Returns cast(x, dtype); both dtypes are floating-point. If x is a partial sum over tasks (layout partial), each task
 /// rounds its own part, and the parts are added up in `dtype`.
+///
+///     narrow(x, DType::float16);  // float16[2,3]
 Value narrow(const Value& x, DType dtype, source_location at = source_location::current());
 
 /// The gradients, added up over tasks in `dtype` (float16, bfloat16) and cast back to their own dtype: messages are
 /// half as large as with float32. Each task's part and each sum of two is rounded; a float16 above 65504 becomes
 /// infinite, which unscaled() notices.
+///
+///     Values updates = sgd(on_wire(gradients_of(loss, weights), DType::bfloat16), 0.1);
 [[nodiscard]] Gradients on_wire(const Gradients& gradients, DType dtype,
                                 source_location at = source_location::current());
 
@@ -51,12 +55,21 @@ struct LossScale {
   Value good_steps;  ///< int64 scalar: steps without infinity or NaN since the scale was last changed
   LossScaling options;
 };
+
+/// Makes the variables of a loss scale, named `name` and `name`/good_steps.
+///
+///     LossScale scale = loss_scale(g);
+///     scale.value;  // 65536
 [[nodiscard]] LossScale loss_scale(Graph& graph, const LossScaling& options = {}, std::string_view name = "loss_scale",
                                    source_location at = source_location::current());
 
 /// Returns the updates of `optimizer` for `gradients`, the gradients of loss * scale, divided by the scale. If one of
 /// them is infinite or NaN in a step, no variable changes except the scale, which is halved, but not below 1 (unless
 /// LossScaling::every is 0).
+///
+///     LossScale scale = loss_scale(g);
+///     Values updates = unscaled(gradients_of(loss * scale.value, weights), scale,
+///                               [](const Gradients& gradients) { return sgd(gradients, 0.1); });
 Values unscaled(const Gradients& gradients, const LossScale& scale, const Optimizer& optimizer,
                 source_location at = source_location::current());
 

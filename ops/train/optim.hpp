@@ -35,7 +35,10 @@ struct Gradient {
 };
 using Gradients = std::vector<Gradient>;
 
-/// The gradients of `loss` with respect to these variables.
+/// The gradients of `loss` with respect to these variables. Errors: as gradients().
+///
+///     Value v = g.variable("v", g.constant({1.0, 2.0}));
+///     gradients_of(sum(square(v)), {v})[0].gradient;  // [2 4]
 [[nodiscard]] Gradients gradients_of(const Value& loss, std::span<const Value> variables,
                                      source_location at = source_location::current());
 [[nodiscard]] inline Gradients gradients_of(const Value& loss, const Values& variables,
@@ -43,7 +46,10 @@ using Gradients = std::vector<Gradient>;
   return gradients_of(loss, std::span<const Value>(variables), at);
 }
 
-/// w := w - rate * g.
+/// Stochastic gradient descent: w := w - rate * g.
+///
+///     Value v = g.variable("v", g.constant({1.0, 2.0}));
+///     sgd(sum(square(v)), {v}, 0.1)[0];  // [0.8 1.6]
 Values sgd(const Gradients& gradients, const Operand& rate, source_location at = source_location::current());
 inline Values sgd(const Value& loss, const Values& variables, const Operand& rate,
                   source_location at = source_location::current()) {
@@ -51,6 +57,8 @@ inline Values sgd(const Value& loss, const Values& variables, const Operand& rat
 }
 
 /// m := momentum * m + g;  w := w - rate * m. Polyak (1964), as Sutskever et al. (2013) write it.
+///
+///     Values updates = momentum(loss, weights, 0.1);
 Values momentum(const Gradients& gradients, const Operand& rate, double momentum = 0.9,
                 source_location at = source_location::current());
 inline Values momentum(const Value& loss, const Values& variables, const Operand& rate, double factor = 0.9,
@@ -61,6 +69,8 @@ inline Values momentum(const Value& loss, const Values& variables, const Operand
 /// m := momentum * m + g;  w := w - rate * (g + momentum * m), with the new m: Nesterov's accelerated gradient (1983)
 /// in the form of Sutskever et al., "On the importance of initialization and momentum in deep learning" (2013), where w
 /// are the weights at which the gradient is taken.
+///
+///     Values updates = nesterov(loss, weights, 0.1);
 Values nesterov(const Gradients& gradients, const Operand& rate, double momentum = 0.9,
                 source_location at = source_location::current());
 inline Values nesterov(const Value& loss, const Values& variables, const Operand& rate, double factor = 0.9,
@@ -69,6 +79,8 @@ inline Values nesterov(const Value& loss, const Values& variables, const Operand
 }
 
 /// s := s + g²;  w := w - rate * g / (sqrt(s) + epsilon). Duchi et al., "Adaptive subgradient methods" (2011).
+///
+///     Values updates = adagrad(loss, weights, 0.1);
 Values adagrad(const Gradients& gradients, const Operand& rate, double epsilon = 1e-10,
                source_location at = source_location::current());
 inline Values adagrad(const Value& loss, const Values& variables, const Operand& rate, double epsilon = 1e-10,
@@ -86,6 +98,8 @@ struct RmsPropOptions {
 /// v := decay v + (1 - decay) g²;  w := w - rate * g / (sqrt(v) + epsilon). Tieleman and Hinton (2012). With momentum
 /// m := momentum m + g / (sqrt(v) + epsilon);  w := w - rate * m. Centered: a := decay a + (1 - decay) g, and sqrt(v -
 /// a²) in place of sqrt(v).
+///
+///     Values updates = rmsprop(loss, weights, 0.1, {.momentum = 0.9});
 Values rmsprop(const Gradients& gradients, const Operand& rate, const RmsPropOptions& options = {},
                source_location at = source_location::current());
 inline Values rmsprop(const Value& loss, const Values& variables, const Operand& rate,
@@ -94,8 +108,8 @@ inline Values rmsprop(const Value& loss, const Values& variables, const Operand&
 }
 
 struct AdamOptions {
-  double beta1 = 0.9;
-  double beta2 = 0.999;
+  double beta1 = 0.9;    ///< decay of the mean m of the gradients
+  double beta2 = 0.999;  ///< decay of the mean v of their squares
   double epsilon = 1e-8;
 };
 
@@ -103,6 +117,8 @@ struct AdamOptions {
 ///     t := t + 1;  m := beta1 m + (1 - beta1) g;  v := beta2 v + (1 - beta2) g²
 ///     w := w - rate * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
 /// t is one variable for all variables of this call, named after the first ("w/adam_step").
+///
+///     Values updates = adam(loss, weights, 0.1);
 Values adam(const Gradients& gradients, const Operand& rate, const AdamOptions& options = {},
             source_location at = source_location::current());
 inline Values adam(const Value& loss, const Values& variables, const Operand& rate, const AdamOptions& options = {},
@@ -112,6 +128,8 @@ inline Values adam(const Value& loss, const Values& variables, const Operand& ra
 
 /// Adam that also reduces each weight by rate * decay times the weight, without changing the moments: Loshchilov and
 /// Hutter, "Decoupled weight decay regularization" (2019). It has the same state variables as adam().
+///
+///     Values updates = adamw(loss, weights, 0.1, 0.05);
 Values adamw(const Gradients& gradients, const Operand& rate, double decay = 0.01, const AdamOptions& options = {},
              source_location at = source_location::current());
 inline Values adamw(const Value& loss, const Values& variables, const Operand& rate, double decay = 0.01,
@@ -124,6 +142,8 @@ inline Values adamw(const Value& loss, const Values& variables, const Operand& r
 ///     u := r + decay w;  w := w - rate * |w| / |u| * u
 /// |.| is the Euclidean norm of a whole variable; if a norm is 0, the quotient is 1. You et al., "Large batch
 /// optimization for deep learning" (2020), algorithm 2 with phi(z) = z. Biases and scales usually go to adam().
+///
+///     Values updates = lamb(loss, weights, 0.1);
 Values lamb(const Gradients& gradients, const Operand& rate, double decay = 0.01,
             const AdamOptions& options = {.epsilon = 1e-6}, source_location at = source_location::current());
 inline Values lamb(const Value& loss, const Values& variables, const Operand& rate, double decay = 0.01,
@@ -132,9 +152,9 @@ inline Values lamb(const Value& loss, const Values& variables, const Operand& ra
 }
 
 struct LarsOptions {
-  double trust = 0.001;  ///< eta of the paper
-  double momentum = 0.9;
-  double decay = 0;  ///< beta of the paper
+  double trust = 0.001;   ///< eta of the paper
+  double momentum = 0.9;  ///< decay of m
+  double decay = 0;       ///< beta of the paper
 };
 
 /// An optimizer for large batches, which has its own rate for each variable.
@@ -142,6 +162,8 @@ struct LarsOptions {
 ///     m := momentum m + rate q (g + decay w);  w := w - m
 /// You et al., "Large batch training of convolutional networks" (2017), algorithm 1. Biases and scales usually go to
 /// momentum().
+///
+///     Values updates = lars(loss, weights, 0.1);
 Values lars(const Gradients& gradients, const Operand& rate, const LarsOptions& options = {},
             source_location at = source_location::current());
 inline Values lars(const Value& loss, const Values& variables, const Operand& rate, const LarsOptions& options = {},
@@ -152,6 +174,10 @@ inline Values lars(const Value& loss, const Values& variables, const Operand& ra
 /// Returns updates that change variables only in steps in which `condition` (a bool scalar) is true. In other steps,
 /// every variable keeps its value, including the optimizer's state and its count of steps. Run the result instead of
 /// `updates`.
+///
+///     Value v = g.variable("v", g.constant({1.0}));
+///     StepCount count = count_steps(g);
+///     only_when(count.steps > 5, {assign(v, v + 1)})[0];  // [1]
 Values only_when(const Value& condition, const Values& updates, source_location at = source_location::current());
 
 }  // namespace ferry

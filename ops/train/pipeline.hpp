@@ -2,12 +2,14 @@
 // stages work at the same time (Huang et al., "GPipe", 2019; Narayanan et al., "PipeDream", 2019, and "Megatron-LM",
 // 2021; Qi et al., "Zero bubble pipeline parallelism", 2024).
 //
+//     nn::Parameters parameters(g);
+//     Value h = g.input("x", {32, 64});
 //     for (int stage = 0; stage < 4; ++stage) {
 //       auto here = g.device("/task:" + std::to_string(stage));
-//       x = layers[stage](x);
+//       h = relu(nn::Dense(parameters, "layer" + std::to_string(stage), 64, 64)(h));
 //     }
-//     Value loss = pipeline(mean(softmax_cross_entropy(x, labels)), {.microbatches = 8});
-//     for (const Value& update : adam(gradients_of(loss, weights), 0.001)) g.target("train", update);
+//     Value loss = pipeline(mean(square(h)), {.microbatches = 8});
+//     for (const Value& update : adam(loss, parameters.trained(), 0.001)) g.target("train", update);
 //
 // The devices or meshes of the layers define the stages; no other annotation is needed. A device to which later layers
 // return has several stages (Megatron's interleaved schedule). Instead of annotations, {.stages = 4} cuts the network
@@ -25,8 +27,8 @@
 namespace ferry {
 
 struct PipelineOptions {
-  std::int64_t microbatches = 4;
-  PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
+  std::int64_t microbatches = 4;                              ///< number of parts of the batch
+  PipelineSchedule schedule = PipelineSchedule::one_f_one_b;  ///< order of their work
   /// The values that are cut into microbatches, along dim 0. Empty: the results of batch() that the pipeline's values
   /// depend on or, if there are none, the inputs that they depend on, except scalars.
   Values batch = {};
@@ -54,6 +56,9 @@ struct PipelineOptions {
 /// ops, or set although ops are annotated. It also throws if a value's shape depends on the number of rows, if its
 /// dtype is not floating-point, or if an op between batch and values has state or requires another batch size. If a
 /// value depends on the rows other than by sums and means, the error has the line of that op.
+///
+///     Value mean_loss = mean(softmax_cross_entropy(logits, labels));
+///     Value pipelined = pipeline(mean_loss, {.microbatches = 4, .batch = {logits, labels}});
 [[nodiscard]] Values pipeline(const Values& values, const PipelineOptions& options,
                               source_location at = source_location::current());
 [[nodiscard]] Value pipeline(const Value& loss, const PipelineOptions& options,
@@ -67,6 +72,10 @@ struct PipelineOptions {
 ///
 /// Throws Error(usage) if there is no pipeline or `tasks` is below 1. Throws Error(plan) if a layer is on a mesh, or if
 /// a microbatch has fewer ops than there are tasks.
+///
+///     Value mean_loss = mean(softmax_cross_entropy(logits, labels));
+///     Value pipelined = pipeline(mean_loss, {.microbatches = 4, .batch = {logits, labels}});
+///     balance_stages(g, 2);
 void balance_stages(Graph& graph, int tasks, const ComputeCosts& costs = {});
 
 }  // namespace ferry

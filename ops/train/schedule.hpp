@@ -26,30 +26,46 @@ struct StepCount {
   Value steps;   ///< int64 scalar: the number of steps before this step
   Value update;  ///< run it with the updates that are counted
 };
-/// Makes the variable, which is saved like any other variable. So a run that continues from a saved model continues its
-/// schedule.
+
+/// Makes a variable that counts steps, named `name`, and its update. It is saved like any other variable, so a run that
+/// continues from a saved model continues its schedule.
+///
+///     StepCount count = count_steps(g);
+///     count.steps;   // 0
+///     count.update;  // 1
 [[nodiscard]] StepCount count_steps(Graph& graph, std::string_view name = "steps",
                                     source_location at = source_location::current());
 
 /// Returns rate * (steps + 1) / count in the first `count` steps, then rate.
+///
+///     warm_up(0.1, g.constant(4, DType::int64), 10);  // 0.05
 Value warm_up(const Operand& rate, const Value& steps, std::int64_t count,
               source_location at = source_location::current());
 
 /// The rate for a batch that is `tasks` times as large. It grows in equal steps from `rate` in the first step to rate *
 /// tasks in step `count`, and stays there (Goyal et al., "Accurate, large minibatch SGD", 2017). `tasks` must be at
 /// least 1.
+///
+///     scaled_by_tasks(0.1, 8, g.constant(50, DType::int64), 100);  // 0.45
 Value scaled_by_tasks(const Operand& rate, int tasks, const Value& steps, std::int64_t count,
                       source_location at = source_location::current());
 
 /// Returns rate * factor^n, where n is steps / every, rounded down.
+///
+///     step_decay(0.1, g.constant(25, DType::int64), 10);  // 0.001
 Value step_decay(const Operand& rate, const Value& steps, std::int64_t every, double factor = 0.1,
                  source_location at = source_location::current());
+
 /// Returns rate * factor^n, where n is the number of `milestones` that are at most `steps`.
+///
+///     milestone_decay(0.1, g.constant(25, DType::int64), {10, 30});  // 0.01
 Value milestone_decay(const Operand& rate, const Value& steps, const Ints& milestones, double factor = 0.1,
                       source_location at = source_location::current());
 
 /// Returns lowest + (rate - lowest) * (1 + cos(pi * steps / count)) / 2, and `lowest` from step `count` on (Loshchilov
 /// and Hutter, "SGDR", 2017, without restarts).
+///
+///     cosine_decay(0.1, g.constant(50, DType::int64), 100);  // 0.05
 Value cosine_decay(const Operand& rate, const Value& steps, std::int64_t count, double lowest = 0,
                    source_location at = source_location::current());
 
