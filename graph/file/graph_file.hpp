@@ -62,7 +62,8 @@ void save_graph(const Graph& graph, const std::string& path, FileSystem& files =
 /// Reads `path` (`.pbtxt`: text, else binary), and `path`.safetensors if the graph refers to tensors in it. Throws the
 /// errors of decode_graph and FileSystem::read.
 ///
-///     std::unique_ptr<Graph> graph = load_graph("add.pb", default_ops());
+///     save_graph(g, "graph.pb");
+///     load_graph("graph.pb", default_ops())->size() == g.size();  // true
 [[nodiscard]] std::unique_ptr<Graph> load_graph(const std::string& path, const OpSet& ops,
                                                 FileSystem& files = local_files());
 

@@ -18,6 +18,10 @@
 namespace ferry {
 
 /// One dim of a shape. Equal symbols mean equal sizes. An unknown dim without a symbol may have any size.
+///
+///     Dim(3).str();           // "3"
+///     Dim("batch").known();   // false
+///     Dim::at_most(9).str();  // "<=9"
 class Dim {
  public:
   Dim(std::int64_t size) : size_(size) {}  // NOLINT: implicit, so that {2, 3} is a shape
@@ -25,6 +29,7 @@ class Dim {
   Dim(std::string_view symbol) : size_(kOpen), symbol_(symbol) {}  // NOLINT
   Dim(const char* symbol) : Dim(std::string_view(symbol)) {}       // NOLINT
 
+  /// A dim of any size, without a name.
   [[nodiscard]] static Dim unknown() { return Dim(std::string_view()); }
   /// A bounded dim: at most `bound` elements; the actual number is known only when the step runs.
   [[nodiscard]] static Dim at_most(std::int64_t bound) {
@@ -33,12 +38,15 @@ class Dim {
     return dim;
   }
 
+  /// Whether the size, or its bound, is a number.
   [[nodiscard]] bool known() const { return size_ != kOpen; }
+  /// Whether size() is only an upper bound.
   [[nodiscard]] bool bounded() const { return bounded_; }
   /// Whether the size is the same in every step: known, and not bounded.
   [[nodiscard]] bool fixed() const { return known() && !bounded_; }
   /// The size, or the bound of a bounded dim; -1 if not known.
   [[nodiscard]] std::int64_t size() const { return size_; }
+  /// The name of a symbolic dim; empty for other dims.
   [[nodiscard]] const std::string& symbol() const { return symbol_; }
   /// "3", "batch", "?", "<=10".
   [[nodiscard]] std::string str() const;
@@ -53,6 +61,11 @@ class Dim {
 };
 
 /// The dims of a value, outermost first. A scalar has none. Copies share their dims until one is changed.
+///
+///     Shape shape{"batch", 784};
+///     shape.rank();   // 2
+///     shape.known();  // false
+///     shape.str();    // "[batch,784]"
 class Shape {
  public:
   Shape() = default;
@@ -60,14 +73,18 @@ class Shape {
   explicit Shape(std::vector<Dim> dims);
   explicit Shape(std::span<const std::int64_t> sizes);
 
+  /// The number of dims.
   [[nodiscard]] int rank() const { return static_cast<int>(dims_.size()); }
   [[nodiscard]] const Dim& operator[](int i) const { return dims_[static_cast<std::size_t>(i)]; }
   [[nodiscard]] Dim& operator[](int i);
+  /// The dims, outermost first.
   [[nodiscard]] const std::vector<Dim>& dims() const { return dims_.vector(); }
+  /// Adds an innermost dim.
   void push_back(Dim dim);
 
   /// Whether every dim is known or bounded.
   [[nodiscard]] bool known() const;
+  /// Whether a dim is bounded.
   [[nodiscard]] bool bounded() const;
   /// Whether every dim is fixed: the sizes are the same in every step.
   [[nodiscard]] bool fixed() const { return known() && !bounded(); }
@@ -88,7 +105,9 @@ class Shape {
 /// int64.
 [[nodiscard]] std::int64_t checked_count(std::span<const std::int64_t> sizes);
 
-/// dtype and shape of a value.
+/// The dtype and shape of a value.
+///
+///     Type{DType::int32, {2, 3}}.bytes();  // 24
 struct Type {
   DType dtype = DType::float32;
   Shape shape;
