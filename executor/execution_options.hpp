@@ -12,6 +12,9 @@ namespace ferry {
 class KernelTable;
 class OpSet;
 
+/// The options of a session for running its plans. They must be the same on all tasks where a member says so.
+///
+///     Session session(g, cluster, {.run = {.seed = 7, .data_folder = "data", .check_numerics = true}});
 struct ExecutionOptions {
   std::uint64_t seed = 0;        ///< of random numbers and of the order of data; the same on all tasks
   std::string data_folder = {};  ///< the only folder that the graph's data ops may read; empty: none

@@ -26,6 +26,8 @@ enum class Placing : std::uint8_t {
 };
 
 /// The options of planning for Session and make_plan. They must be the same on all tasks, except the functions.
+///
+///     Session session(g, cluster, {.plan = {.placing = Placing::automatic, .fuse_from = 0}});
 struct PlanningOptions {
   /// Not given: automatic if the graph asks for it (Graph::auto_place), else annotated.
   std::optional<Placing> placing = {};

@@ -55,6 +55,10 @@ class Request {
 
 /// Memory that the tasks of this host can read and write, from Collectives::buffer(). Direct calls use it in place,
 /// without copies. Movable. The memory is valid as long as the buffer exists, also after its Cluster is gone.
+///
+///     LentBuffer<float> numbers = cluster.buffer<float>(1000);
+///     numbers[0] = 1;
+///     cluster.all_reduce(numbers.span());
 template <class T>
 class LentBuffer {
  public:
@@ -62,9 +66,12 @@ class LentBuffer {
   LentBuffer(std::shared_ptr<std::byte> memory, std::size_t size)
       : memory_(std::move(memory)), values_(reinterpret_cast<T*>(memory_.get()), size) {}
 
+  /// The values, as an argument of a direct call.
   [[nodiscard]] std::span<T> span() const { return values_; }
   operator std::span<T>() const { return values_; }  // NOLINT: it is one
+  /// The first value.
   [[nodiscard]] T* data() const { return values_.data(); }
+  /// The number of values.
   [[nodiscard]] std::size_t size() const { return values_.size(); }
   [[nodiscard]] T& operator[](std::size_t i) const { return values_[i]; }
   [[nodiscard]] auto begin() const { return values_.begin(); }
@@ -97,18 +104,28 @@ class LentBuffer {
 class Collectives {
  public:
   /// values[i] = the fold of all tasks' values[i], in task order. All spans have the same size.
+  ///
+  ///     cluster.all_reduce(std::span<float>(gradients), Reduce::max);
   template <class T>
   void all_reduce(std::span<T> values, Reduce reduce = Reduce::sum,
                   source_location at = source_location::current()) const {
     run(sum_of(values, reduce), at);
   }
+  /// Starts all_reduce(), and returns at once. So do the other functions start_….
+  ///
+  ///     Request sum = cluster.start_all_reduce<float>(gradients);
+  ///     prepare_next_batch();
+  ///     sum.wait();
   template <class T>
   [[nodiscard]] Request start_all_reduce(std::span<T> values, Reduce reduce = Reduce::sum,
                                          source_location at = source_location::current()) const {
     return start(sum_of(values, reduce), at);
   }
+
   /// values[i] = the mean of all tasks' values[i]: their sum by all_reduce(), divided by the number of tasks. T: float,
   /// double, Float16 or BFloat16; the sum of 16-bit values is rounded to 16 bits, too.
+  ///
+  ///     cluster.all_reduce_mean(std::span<float>(gradients));
   template <class T>
   void all_reduce_mean(std::span<T> values, source_location at = source_location::current()) const {
     static_assert(is_float(dtype_of<T>()), "a mean is of floating-point numbers");
@@ -117,8 +134,12 @@ class Collectives {
     const DefaultFloats floats;  // the same bits on all tasks
     for (T& value : values) value = static_cast<T>(static_cast<Wide>(value) / static_cast<Wide>(members()));
   }
+
   /// all_reduce() of several spans as one call. All tasks pass the same number of spans, of the same sizes. The results
   /// have the same bits as one call for each span.
+  ///
+  ///     std::vector<std::span<float>> both = {gradients, sums};
+  ///     cluster.all_reduce_each<float>(both);
   template <class T>
   void all_reduce_each(std::span<const std::span<T>> spans, Reduce reduce = Reduce::sum,
                        source_location at = source_location::current()) const {
@@ -132,8 +153,12 @@ class Collectives {
     for (const std::span<T>& span : spans) pieces.push_back(std::as_writable_bytes(span));
     return start_each(dtype_of<T>(), reduce, std::move(pieces), at);
   }
+
   /// part = this task's part of the fold of all tasks' `values`. All `values` have the same size n. The part of task i
   /// of t has n / t elements, rounded down, and one more where i < n % t (part_of() in graph/types/layout.hpp).
+  ///
+  ///     std::vector<float> part(static_cast<std::size_t>(part_of(1000, cluster.size(), cluster.rank()).size));
+  ///     cluster.reduce_scatter<float>(gradients, part);  // gradients has 1000 numbers
   template <class T>
   void reduce_scatter(std::span<const T> values, std::span<T> part, Reduce reduce = Reduce::sum,
                       source_location at = source_location::current()) const {
@@ -144,8 +169,12 @@ class Collectives {
                                              source_location at = source_location::current()) const {
     return start(parts_of(values, part, reduce), at);
   }
+
   /// all = the values of all tasks, in task order. All `mine` have the same size; the size of `all` is the number of
   /// tasks times as large.
+  ///
+  ///     std::vector<float> all(gradients.size() * static_cast<std::size_t>(cluster.size()));
+  ///     cluster.all_gather<float>(gradients, all);
   template <class T>
   void all_gather(std::span<const T> mine, std::span<T> all, source_location at = source_location::current()) const {
     run(moved(DirectCall::Op::all_gather, mine, all), at);
@@ -155,7 +184,10 @@ class Collectives {
                                          source_location at = source_location::current()) const {
     return start(moved(DirectCall::Op::all_gather, mine, all), at);
   }
+
   /// Returns the values of all tasks, in task order. Tasks may pass different numbers of values.
+  ///
+  ///     std::vector<float> all = cluster.all_gather<float>(gradients);
   template <class T>
   [[nodiscard]] std::vector<T> all_gather(std::span<const T> mine,
                                           source_location at = source_location::current()) const {
@@ -169,8 +201,12 @@ class Collectives {
         at);
     return all;
   }
+
   /// Block i of `mine` goes to task i, and block i of `theirs` comes from task i. Both have the same size on all tasks,
   /// a multiple of the number of tasks.
+  ///
+  ///     std::vector<float> theirs(gradients.size());
+  ///     cluster.all_to_all<float>(gradients, theirs);
   template <class T>
   void all_to_all(std::span<const T> mine, std::span<T> theirs, source_location at = source_location::current()) const {
     run(moved(DirectCall::Op::all_to_all, mine, theirs), at);
@@ -180,7 +216,10 @@ class Collectives {
                                          source_location at = source_location::current()) const {
     return start(moved(DirectCall::Op::all_to_all, mine, theirs), at);
   }
+
   /// Sets `values` to the values of task `root`. All spans have the same size.
+  ///
+  ///     cluster.broadcast<float>(gradients, 0);
   template <class T>
   void broadcast(std::span<T> values, int root = 0, source_location at = source_location::current()) const {
     run(of_root(values, root), at);
@@ -190,9 +229,13 @@ class Collectives {
                                         source_location at = source_location::current()) const {
     return start(of_root(values, root), at);
   }
+
   /// Sends to task `to`, which receives the same number of values of the same type. The k-th send to a task matches
   /// that task's k-th receive from this one. Returns once the receive has begun there: two tasks that send to each
   /// other first wait for ever, and ferry reports a stall. Use start_send() in one of them.
+  ///
+  ///     if (cluster.rank() == 0) cluster.send<float>(gradients, 1);
+  ///     if (cluster.rank() == 1) cluster.receive<float>(gradients, 0);
   template <class T>
   void send(std::span<const T> values, int to, source_location at = source_location::current()) const {
     start_send(values, to, at).wait();
@@ -202,6 +245,12 @@ class Collectives {
                                    source_location at = source_location::current()) const {
     return start_sending(dtype_of<T>(), std::as_bytes(values), to, at);
   }
+
+  /// Receives the values that task `from` sends by send() or start_send(). Returns when they are here.
+  ///
+  ///     Request coming = cluster.start_receive<float>(sums, (cluster.rank() + 1) % cluster.size());
+  ///     cluster.send<float>(gradients, (cluster.rank() + cluster.size() - 1) % cluster.size());
+  ///     coming.wait();
   template <class T>
   void receive(std::span<T> values, int from, source_location at = source_location::current()) const {
     start_receive(values, from, at).wait();
@@ -213,12 +262,17 @@ class Collectives {
   }
 
   /// Zeroed memory for `size` values, which direct calls use in place. Error(resource) when there is not enough.
+  ///
+  ///     LentBuffer<float> numbers = cluster.buffer<float>(1000);
   template <class T>
   [[nodiscard]] LentBuffer<T> buffer(std::size_t size) const {
     return {memory(size, sizeof(T)), size};
   }
+
   /// Makes the group of the tasks that pass the same `color`. It numbers them by `key`, then by their number in this
   /// group. All tasks of this group call it. Error(resource) if a task is already in 1,024 groups.
+  ///
+  ///     const Group row = cluster.split(cluster.rank() / 4);  // groups of four tasks
   [[nodiscard]] Group split(int color, int key = 0, source_location at = source_location::current()) const;
 
  protected:
@@ -273,7 +327,9 @@ class Collectives {
 class Group : public Collectives {
  public:
   explicit Group(std::shared_ptr<DirectGroup> group) : Collectives(std::move(group)) {}
+  /// The number of this task in the group.
   [[nodiscard]] int rank() const;
+  /// The number of tasks of the group.
   [[nodiscard]] int size() const { return members(); }
   /// The tasks' numbers in the job, in the order of rank().
   [[nodiscard]] std::span<const int> tasks() const;

@@ -22,6 +22,8 @@ inline constexpr int kMostTasks = 1 << 16, kMostThreads = 4096;
 
 /// How a job is formed. The `ferry` command fills it from its options (--tasks, --threads, --transport, --interface,
 /// --deadline, --jobs, --invariant, --device sim).
+///
+///     Cluster cluster = Cluster::connect({.tasks = 4, .threads = 2, .transport = "inproc"});
 struct ClusterOptions {
   int tasks = 0;                       ///< virtual tasks in this process; 0: one, or the launcher's tasks
   int threads = 0;                     ///< of each task; 0: cores in the affinity mask ÷ tasks that share them
@@ -56,8 +58,13 @@ struct ClusterOptions {
 
 /// The number of processes that the launcher started; 1 without a launcher. Error(usage) if the launcher's variables
 /// are wrong.
+///
+///     if (launched_tasks({}) == 1) std::cout << "no launcher, or a job of one process\n";
 [[nodiscard]] int launched_tasks(const ClusterOptions& options);
+
 /// The number of this process among the launcher's processes. Error(usage) as launched_tasks().
+///
+///     const bool prints = launched_task({}) == 0;
 [[nodiscard]] int launched_task(const ClusterOptions& options);
 
 /// The seed of simulated devices in the value of --device: 1 for "sim", SEED for "sim:SEED", nothing for any other

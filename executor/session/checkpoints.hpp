@@ -55,6 +55,7 @@ class Checkpoints final : public RunCheckpoints {
   /// these checkpoints; Error(resource) for a full disk; Error(usage) if the folder can no longer be written.
   void save();
 
+  /// For the session: its interface to the checkpoints.
   [[nodiscard]] CheckpointSaver& saver() const override;
   [[nodiscard]] const Session& session() const override;
   void require_not_stopped() const override;
@@ -75,9 +76,15 @@ struct CheckpointFacts {
 
 /// The checkpoints of a folder, the oldest first, including those with ".damaged" in their names. Each is read whole
 /// and compared with its hashes. Error(file) when the folder cannot be read. Thread-safe.
+///
+///     for (const CheckpointFacts& checkpoint : checkpoints_in("saved", local_files()))
+///       std::cout << checkpoint.name << ": step " << checkpoint.step << "\n";
 [[nodiscard]] std::vector<CheckpointFacts> checkpoints_in(const std::string& folder, FileSystem& files);
+
 /// Whether a folder holds a checkpoint, according to the names in it. Damaged checkpoints count unless they were
-/// renamed.
+/// renamed. Error(file) when the folder cannot be read.
+///
+///     has_checkpoints("data", local_files());  // false
 [[nodiscard]] bool has_checkpoints(const std::string& folder, FileSystem& files);
 
 }  // namespace ferry

@@ -29,19 +29,23 @@ class Session;
 ///
 ///     Session session(g, cluster, {.plan = {.bucket_bytes = 0}, .run = {.seed = 7}});
 struct SessionOptions {
-  PlanningOptions plan = {};
-  ExecutionOptions run = {};
+  PlanningOptions plan = {};  ///< for making plans
+  ExecutionOptions run = {};  ///< for running them
 };
 
 /// Named tensors, as fetched and restored.
+///
+///     TensorMap variables = session.variables();
 using TensorMap = std::map<std::string, Tensor, std::less<>>;
 
 /// The value of an input in a run: a tensor, or parts(), for which each task gives its own rows.
 class Feed {
  public:
   Feed() = default;
+  /// The whole value.
   Feed(Tensor whole) : tensors_{std::move(whole)} {}  // NOLINT: a tensor is a feed
 
+  /// Whether the feed was made by part() or parts().
   [[nodiscard]] bool by_parts() const { return by_parts_; }
   /// The whole value, or the parts of the process's tasks, in the order of Cluster::local_tasks().
   [[nodiscard]] const std::vector<Tensor>& tensors() const { return tensors_; }
@@ -64,7 +68,7 @@ class Feed {
 /// (equal, or one more on the first tasks), no row is sent. Otherwise rows that other tasks need are sent to all tasks
 /// before the first step. Bounded inputs are fed whole.
 ///
-///     Tensor scores = session.run({y}, {{"x", part(rows_of_this_rank)}})[0];
+///     Tensor scores = session.run({y}, {{"x", part(rows)}})[0];
 ///
 /// part() is for a process with one task. parts() is for a process with several tasks, and takes a tensor for each of
 /// them.
@@ -74,6 +78,10 @@ class Feed {
 }
 
 /// Feeds by the names of the inputs.
+///
+///     FeedMap feeds = {{"x", Tensor::of<float>({2}, {1, 2})}};
+///     feeds["y"] = Tensor::scalar(3.0f);
+///     feeds.size();  // 2
 class FeedMap : public std::map<std::string, Feed, std::less<>> {
  public:
   using std::map<std::string, Feed, std::less<>>::map;
@@ -91,23 +99,31 @@ struct DeviceStats {
 };
 
 /// The counters of one task in the last step, and the prediction of its plan.
+///
+///     RunStats stats = session.stats();
+///     for (const TaskStats& task : stats.tasks) std::cout << task.host << ": " << task.peak_bytes << " bytes\n";
 struct TaskStats {
-  int task = 0;
-  int process = 0;  ///< the process that runs the task
-  std::string host;
-  int threads = 1;
-  Traffic measured, planned;
-  std::int64_t wire_messages = 0, wire_bytes = 0;  ///< traffic of the transport, including chunks and headers
-  std::uint64_t peak_bytes = 0, planned_peak_bytes = 0;
+  int task = 0;                                          ///< number of the task in the job
+  int process = 0;                                       ///< the process that runs the task
+  std::string host;                                      ///< name of its host
+  int threads = 1;                                       ///< number of its threads
+  Traffic measured, planned;                             ///< messages, bytes and copies of the step
+  std::int64_t wire_messages = 0, wire_bytes = 0;        ///< traffic of the transport, including chunks and headers
+  std::uint64_t peak_bytes = 0, planned_peak_bytes = 0;  ///< memory of the values, on the host and the devices
   /// Seconds per step, medians over the timed steps; 0 if no step was timed, as in a job of one task or a run of few
   /// steps.
   double computing_seconds = 0, waiting_seconds = 0;
-  std::vector<DeviceStats> devices;
+  std::vector<DeviceStats> devices;  ///< its devices besides the host
 };
 
+/// Statistics of the last run of a session. If the run had several plans, they are about the plan with the most steps
+/// in a row.
+///
+///     RunStats stats = session.stats();
+///     std::cout << stats.steps << " steps, median " << stats.median_seconds << " s\n";
 struct RunStats {
-  std::uint64_t fingerprint = 0;
-  std::int64_t steps = 0;
+  std::uint64_t fingerprint = 0;                                ///< hash of the plan, ferry's build and its kernels
+  std::int64_t steps = 0;                                       ///< number of measured steps
   double min_seconds = 0, median_seconds = 0, max_seconds = 0;  ///< of a step, measured on task 0
   std::vector<TaskStats> tasks;                                 ///< of all tasks, on every task
   std::vector<Straggler> stragglers;                            ///< the tasks that the others wait for, ascending
@@ -127,13 +143,19 @@ class RunCheckpoints {
 };
 
 /// A run: the values to return, the ops to run for their effect, the feeds, and the number of steps.
+///
+///     RunRequest request{.fetches = {loss}, .targets = updates, .steps = 100};
+///     request.on_step = [](std::int64_t step, std::span<const Tensor> fetched) {
+///       std::cout << "step " << step << ": loss " << fetched[0].str() << "\n";
+///     };
+///     session.run(request);
 struct RunRequest {
-  std::vector<Value> fetches = {};
-  std::vector<Value> targets = {};
-  FeedMap feeds = {};  ///< by name of the Input op
+  std::vector<Value> fetches = {};  ///< values to return
+  std::vector<Value> targets = {};  ///< results of ops to run for their effect, such as assign()
+  FeedMap feeds = {};               ///< by name of the Input op
   /// More feeds, known only by their types. They suffice for plan(); other functions throw Error(usage).
   std::map<std::string, Type> feed_types = {};
-  std::int64_t steps = 1;
+  std::int64_t steps = 1;  ///< number of steps to run
   /// The task at which the fetches arrive; the same on all tasks. If the last stage of a pipeline keeps its results,
   /// the first stage need not wait for them before the next step.
   std::int32_t fetch_to = 0;
@@ -155,6 +177,8 @@ struct RunRequest {
 };
 
 /// How Session::tune measures.
+///
+///     Tuned tuned = session.tune({.targets = updates}, {.steps = 50, .rounds = 5});
 struct TuneOptions {
   std::int64_t steps = 0;  ///< of each measurement; 0: as many as take about 20 ms
   int rounds = 3;          ///< measurements of each size; the shortest counts
@@ -162,6 +186,9 @@ struct TuneOptions {
 };
 
 /// The result of Session::tune, the same on all tasks.
+///
+///     Tuned tuned = session.tune({.targets = updates});
+///     std::optional<std::int64_t> bucket_bytes = tuned.sizes[tuned.chosen].bucket_bytes;
 struct Tuned {
   struct Size {
     std::optional<std::int64_t> bucket_bytes;  ///< as PlanningOptions::bucket_bytes

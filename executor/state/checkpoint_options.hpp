@@ -11,6 +11,9 @@ namespace ferry {
 class Clock;
 class FileSystem;
 
+/// Where and when Checkpoints saves a session.
+///
+///     Checkpoints checkpoints(session, request, {.folder = "saved", .every_seconds = 600, .keep = 2, .resume = true});
 struct CheckpointOptions {
   std::string folder = {};       ///< made if missing; all tasks must see it, and only one job at a time may use it
   std::int64_t every_steps = 0;  ///< saves whenever the number of the request's steps is a multiple of it; 0: never
