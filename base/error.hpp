@@ -1,8 +1,7 @@
 // Errors: part of ferry's interface. Every recoverable failure is a ferry::Error. It carries the exit code of the
 // `ferry` command, and one screen of text: what failed, where, why, and what to do.
 //
-//     throw Error(Code::plan, "matmul: inner sizes differ: {} and {}", 3, 4).at(op.line()).hint("transpose the
-//     second");
+//     throw Error(Code::plan, "matmul: inner sizes differ: {} and {}", 3, 4).at(line).hint("transpose the second");
 //
 // A bug in ferry itself is an assertion (FERRY_ASSERT), which ends as Code::bug.
 #pragma once
@@ -51,8 +50,16 @@ struct SourceLine {
 
 /// A recoverable failure. Built in one expression; each call adds a line to the text. A text alone stands as it is; a
 /// format with arguments is formatted (base/format.hpp).
+///
+///     try {
+///       Value wrong = matmul(x, x);
+///     } catch (const Error& error) {
+///       std::cerr << error.text() << "\n";
+///       return static_cast<int>(error.code());
+///     }
 class Error : public std::exception {
  public:
+  /// `message` is one line: the failed function or command, and the values at fault.
   Error(Code code, std::string message) : code_(code), job_code_(code), text_(std::move(message)) {}
   template <class First, class... Others>
   Error(Code code, Format<First, Others...> format, const First& first, const Others&... others)
@@ -98,12 +105,15 @@ class Error : public std::exception {
     told_ = true;
     return *this;
   }
+  /// Whether told_elsewhere() was called.
   [[nodiscard]] bool is_told_elsewhere() const noexcept { return told_; }
 
+  /// The kind of the failure.
   [[nodiscard]] Code code() const noexcept { return code_; }
   /// The exit code of a process that ends with this error. All tasks of a job end with the code of the one that failed
   /// first, so where code() is peer_lost it is that task's code; else it is code().
   [[nodiscard]] Code job_code() const noexcept { return job_code_; }
+  /// The message, with the lines that at(), hint() and note() have added.
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
   [[nodiscard]] const char* what() const noexcept override { return text_.c_str(); }
 

@@ -8,8 +8,9 @@ namespace ferry {
 
 /// The ops of all families and of the graph itself, which graph files may use. To add your own ops, copy the set:
 ///
+///     static constexpr OpDef kTwice{.name = "Twice", .types = "T->T", .index = "...->..."};
 ///     OpSet ops = default_ops();
-///     ops.add(kMyOp);
+///     ops.add(kTwice);
 [[nodiscard]] const OpSet& default_ops();
 
 }  // namespace ferry

@@ -32,6 +32,7 @@ class ProgramOptions {
 
   /// Sets the number of steps that run_main() runs without --steps and --epochs. If it is not set, run_main() runs one.
   void steps(std::int64_t by_default) { steps_ = by_default; }
+  /// The number that steps() has set; 0: none.
   [[nodiscard]] std::int64_t default_steps() const { return steps_; }
 
   struct Option {
@@ -40,6 +41,7 @@ class ProgramOptions {
     std::string* word = nullptr;
     std::vector<std::string> choices;
   };
+  /// The options that were added.
   [[nodiscard]] const std::vector<Option>& options() const { return options_; }
 
  private:

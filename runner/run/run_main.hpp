@@ -28,6 +28,13 @@ namespace ferry {
 using MakeGraph = std::function<void(Graph& graph, const std::string& data)>;
 
 /// Does the same for a graph that depends on the program's own options `own`: `make` builds it after they are read.
+///
+///     std::int64_t rows = 100;
+///     ProgramOptions own;
+///     own.number("--rows", rows, "Rows of the table");
+///     return run_main(argc, argv, own, [&](Graph& graph, const std::string&) {
+///       graph.fetch("run", "sum", sum(uniform(graph, {rows})));
+///     });
 [[nodiscard]] int run_main(int argc, char** argv, const ProgramOptions& own, const MakeGraph& make,
                            const Loop& loop = {}) noexcept;
 

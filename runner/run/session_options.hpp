@@ -12,9 +12,12 @@ namespace ferry {
 struct UserOps;
 
 /// The options of a job and its session.
+///
+///     SessionArguments arguments = session_options(argc, argv);
+///     arguments.session.run.seed = 7;
 struct SessionArguments {
-  ClusterOptions cluster;
-  SessionOptions session;
+  ClusterOptions cluster;              ///< for Cluster::connect()
+  SessionOptions session;              ///< for the constructor of Session
   std::shared_ptr<const UserOps> ops;  ///< of --ops; they must outlive the session, because `session` points to them
 };
 
@@ -25,8 +28,11 @@ struct SessionArguments {
 ///     int main(int argc, char** argv) {
 ///       const auto options = ferry::session_options(argc, argv);
 ///       const auto cluster = ferry::Cluster::connect(options.cluster);
-///       …
+///       ferry::Graph g;
+///       const ferry::Value c = g.constant({1, 2}) + g.constant({3, 4});
 ///       ferry::Session session(g, cluster, options.session);
+///       session.run({c});
+///     }
 ///
 /// Other arguments stay in argv. Error(usage) for an argument that resembles one of ferry's options, unless it follows
 /// "--". Error(usage) also for options of `ferry run` that a session alone cannot follow, such as --steps, --metrics,

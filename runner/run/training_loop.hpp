@@ -17,7 +17,7 @@ namespace ferry {
 ///
 ///     return ferry::run_main(argc, argv, g, [&](ferry::TrainingLoop& loop) {
 ///       double best = 1e9;
-///       while (loop.step({{"x", batch(loop.done())}})) {
+///       while (loop.step({{"x", next_batch(loop.done())}})) {
 ///         if (loop.done() % 100 != 0) continue;
 ///         const double loss = loop.evaluate("loss");
 ///         if (loss >= best) break;  // an early stop: the run ends as after its last step
