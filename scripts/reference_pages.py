@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Makes pages of docs/reference from the public headers, with the first sentences of their comments: functions.md has the functions
-of ops/, classes.md the classes and functions of programs.
+"""Makes pages of docs/reference from the public headers, with the first sentences of their comments and the examples in them:
+functions.md has the functions of ops/, classes.md the classes and functions of programs.
+
+An example is the indented code after an empty line of a comment. tests/install/examples_test.py compiles and runs it.
 
     reference_pages.py ROOT            ends with 1 if a page is out of date
     reference_pages.py ROOT --write    writes them
@@ -14,20 +16,9 @@ REFERENCE = Path("docs") / "reference"
 # Folders of ops/ and their titles, in the order of the page.
 FAMILIES = {"math": "Arithmetic", "array": "Arrays", "control": "Control flow and state", "data": "Data", "image": "Images",
             "nn": "Neural networks", "train": "Training", "gradient": "Gradients"}
-# Results of functions that their comments do not describe one by one.
-RESULTS = {"add": "a + b", "sub": "a - b", "mul": "a * b", "neg": "-x", "abs": "the absolute value of each element", "square": "x * x",
-           "exp": "the exponential function", "sqrt": "the square root", "tanh": "the hyperbolic tangent",
-           "sin": "the sine", "cos": "the cosine", "tan": "the tangent", "sinh": "the hyperbolic sine", "cosh": "the hyperbolic cosine",
-           "asinh": "the inverse hyperbolic sine", "bit_and": "the bits that both have", "bit_or": "the bits that one of the two has",
-           "bit_xor": "the bits that one of the two has, but not both", "bit_not": "all bits inverted",
-           "loss_scale": "the variable by which the loss is multiplied in 16-bit training",
-           "count_steps": "a variable that counts steps, and its update",
-           "on(device)": "the device of one op: `g.constant({1, 2}, on(\"/task:0\"))`",
-           "replicated()": "each task of the axis has the whole value", "split(dim)": "each task of the axis has a part of dim `dim`",
-           "partial(reduce)": "the value is the sum (maximum, minimum) over the tasks of the axis",
-           "part_of(size, parts, index)": "the part of a dim that task `index` of `parts` tasks has", "str(layout)": "the layout as text"}
 # Functions of those headers that programs do not call.
 NOT_CALLED = {"are_bools", "checked_count", "name_of", "devices_of", "simulation_seed", "mpi_transport_over", "as_error", "assertion_failed"}
+CODE = "     "  # what a line of code in a comment begins with
 PUBLIC = "#pragma GCC visibility push(default)"
 DECLARATION = re.compile(r"(?:\[\[\w+\]\] )?(?:inline |constexpr )*[\w:<>]+ (\w+)\(")
 # Headers of classes.md, by section, with the classes that it leaves out.
@@ -43,14 +34,17 @@ PROGRAMS = {
     "Errors": ["base/error.hpp"],
 }
 LEFT_OUT = {"RunCheckpoints", "PassReport", "DirectCall", "Scope", "SourceLine"}
+ENDS_GROUP = re.compile(r"\s*$|(?:struct|class|enum|using|namespace|#)")
 CLASS = re.compile(r"(class|struct) (?:\[\[\w+\]\] )?(\w+)(?: final)?(?: : [^;]*)? \{$")
 HEAD_OF_CLASSES = """# Classes
 
 This page lists the classes and functions of programs, by header. Use it to find a member; its comment in the header has
-errors, thread safety and examples. `scripts/reference_pages.py . --write` makes this page from the headers; a test
+errors and thread safety. `scripts/reference_pages.py . --write` makes this page from the headers; a test
 fails if it is out of date. [functions.md](functions.md) lists the functions that add ops to a graph.
 
-Members without text are described by their names, or by the member before.
+Members without text are described by their names, or by the member before. In the examples, `g` is a graph, `x` a
+float32[2,3], `loss` a scalar, `weights` the variables on which it depends, and `updates` the result of an optimizer.
+`cluster` is a cluster, `session` a session of `g`. `// [4 6]` is the result of a line.
 """
 HEAD = """# Functions
 
@@ -62,14 +56,38 @@ fails if it is out of date.
 - Every function also takes the source line of the caller, by default.
 - `x`, `a` and `b` are values, `g` is a graph. Operators (`+`, `-`, `*`, `/`, `<`, `>`, …) and most functions of two
   operands also take numbers.
+- In the examples, `x` is a float32[2,3], `y` a float32[2,4], `images` a float32[8,3,32,32], `logits` a float32[8,10],
+  `labels` an int32[8], `loss` a scalar, and `weights` are the variables on which it depends.
+- `// [4 6]` and `// int32[2]` are the result of a line, or its dtype and shape. A test compares them.
 - [ops.md](ops.md) lists dtypes, gradients and layouts.
 """
 
 
 def first_sentence(comment):
-    text = " ".join(" ".join(line for line in comment if not line.startswith("     ")).split())  # without examples
+    text = " ".join(" ".join(line for line in comment if not line.startswith(CODE)).split())
     end = re.search(r"(?<!et al)\.(?= |$)|:$", text)
     return (text[:end.start()] if end else text).replace("|", "\\|")
+
+
+def examples(comment):
+    """The examples of a comment, as text. Code after a line that is not empty is a formula."""
+    found, inside, before = [], False, ""
+    for line in comment:
+        inside = line.startswith(CODE) and (inside or not before.strip())
+        if inside and not before.strip():
+            found.append("")
+        if inside:
+            found[-1] += line[len(CODE):].rstrip() + "\n"
+        before = line
+    return found
+
+
+def block(found):
+    """The block of code of examples; an empty line separates examples of several lines."""
+    text = ""
+    for one, following in zip(found, [*found[1:], ""]):
+        text += one + ("\n" if following and "\n" in one[:-1] + following[:-1] else "")
+    return f"\n```cpp\n{text}```\n" if text else ""
 
 
 def parameter(text):
@@ -104,32 +122,22 @@ def signature(declaration):
 
 
 def functions(header):
-    """Yields ([signatures], sentence) of declarations that have one comment."""
+    """Yields ([signatures], sentence, examples) of declarations that have one comment."""
     comment, group, lines = [], [], header.read_text(encoding="utf-8").splitlines()
-    for at, line in enumerate(lines):
-        if line.startswith("///"):
-            if group:
-                yield group, first_sentence(comment)
-            comment = [line[3:].rstrip()] if group else [*comment, line[3:].rstrip()]
-            group = []
-        elif DECLARATION.match(line):
-            text = " ".join(part.strip() for part in lines[at:at + 8])
-            said, name = signature(text), DECLARATION.match(line)[1]
-            if name in NOT_CALLED:
-                comment = []
-            elif (own := RESULTS.get(said) or RESULTS.get(name)):
-                if group:
-                    yield group, first_sentence(comment)
-                yield [said], own
-                comment, group = [], []
-            elif said not in group:
-                group.append(said)
-        elif not line.strip() or re.match(r"(struct|class|enum|using|namespace|#)", line):
-            if group:
-                yield group, first_sentence(comment)
+    for at, line in enumerate([*lines, ""]):
+        if group and (line.startswith("///") or ENDS_GROUP.match(line)):
+            yield group, first_sentence(comment), examples(comment)
             comment, group = [], []
-    if group:
-        yield group, first_sentence(comment)
+        if line.startswith("///"):
+            comment.append(line[3:].rstrip())
+        elif found := DECLARATION.match(line):
+            text = " ".join(part.strip() for part in lines[at:at + 8])
+            if found[1] in NOT_CALLED:
+                comment = []
+            elif signature(text) not in group:
+                group.append(signature(text))
+        elif ENDS_GROUP.match(line):
+            comment = []
 
 
 def about(header):
@@ -143,7 +151,7 @@ def about(header):
 
 
 def members(lines):
-    """Yields (member, sentence) of the public members in the body of a class."""
+    """Yields (member, sentence, examples) of the public members in the body of a class."""
     public, comment, at = lines[0].startswith("struct"), [], 0
     while at + 1 < len(lines):
         at += 1
@@ -161,7 +169,7 @@ def members(lines):
                 said += " " + lines[at].strip()
             said, _, after = said.partition("///<")
             if public and (shown := member(said)):
-                yield shown, first_sentence([after] if after.strip() else comment)
+                yield shown, first_sentence([after] if after.strip() else comment), examples(comment)
             comment = []
 
 
@@ -179,25 +187,27 @@ def member(said):
 
 
 def once(found):
-    """The members, overloads with the same names of parameters once."""
-    known = {}
-    for one, said in found:
+    """The members, overloads with the same names of parameters once, and the examples of all."""
+    known, code = {}, []
+    for one, said, examples_of_one in found:
         known[one] = known.get(one) or said
-    return list(known.items())
+        code += examples_of_one
+    return list(known.items()), code
 
 
 def classes(header):
-    """Yields (class, sentence, its members), and ("", "", free functions)."""
+    """Yields (class, sentence, its members, examples), and ("", "", free functions, examples)."""
     lines, comment = header.read_text(encoding="utf-8").splitlines(), []
-    free = [("`, `".join(group), sentence) for group, sentence in functions(header)]
+    free, code = once(("`, `".join(group), sentence, found) for group, sentence, found in functions(header))
     if free:
-        yield "", "", free
+        yield "", "", free, code
     for at, line in enumerate(lines):
         if line.startswith("///"):
             comment.append(line[3:])
         elif (found := CLASS.match(line)) and found[2] not in LEFT_OUT:
             end = next(i for i in range(at, len(lines)) if lines[i].startswith("}"))
-            yield found[2], first_sentence(comment), once(members(lines[at:end]))
+            inside, code = once(members(lines[at:end]))
+            yield found[2], first_sentence(comment), inside, examples(comment) + code
             comment = []
         elif not line.startswith("template"):
             comment = []
@@ -210,7 +220,7 @@ def page_of_classes(root):
         for name in headers:
             folder, file = name.partition("/")[0], Path(name).name
             shown = "ferry/" + (file if "/" not in name else f"{'placement' if folder == 'plan' else folder}/{file}")
-            for kind, sentence, found in classes(root / name):
+            for kind, sentence, found, code in classes(root / name):
                 if not found:
                     continue
                 parts.append(f"\n### {kind or f'Functions of {file}'}\n\n`<{shown}>`" + (f": {sentence}." if sentence else "") + "\n\n")
@@ -219,6 +229,7 @@ def page_of_classes(root):
                 parts.append("| member | meaning |\n|---|---|\n" if kind else "| function | meaning |\n|---|---|\n")
                 for one, said in found:
                     parts.append(f"| `{one}` | {said} |\n")
+                parts.append(block(code))
     return "".join(parts)
 
 
@@ -238,8 +249,9 @@ def page_of_functions(root):
                 notes.append("Not in `<ferry/ferry.hpp>`.")
             parts.append(f"\n### ops/{header.name}\n\n" + textwrap.fill(" ".join(notes), 120, break_long_words=False, break_on_hyphens=False) + "\n\n")
             parts.append("| function | result |\n|---|---|\n")
-            for signatures, sentence in groups:
+            for signatures, sentence, _ in groups:
                 parts.append(f"| {', '.join(f'`{one}`' for one in signatures)} | {sentence} |\n")
+            parts.append(block([one for *_, found in groups for one in found]))
     return "".join(parts)
 
 

@@ -113,6 +113,10 @@ FRAMES = {
 }
 
 
+# examples_test.py compiles their blocks, which are examples of headers.
+MADE_FROM_HEADERS = ["reference/functions.md", "reference/classes.md"]
+
+
 def png(width, height, colour):
     """A PNG file of one colour."""
     def chunk(name, data):
@@ -291,6 +295,8 @@ int main() {
         docs = Path(README).parent / "docs"
         for path in sorted(docs.rglob("*.md")):
             page = path.relative_to(docs).as_posix()
+            if page in MADE_FROM_HEADERS:
+                continue
             blocks = re.findall(r"^ *```cpp\n(?!// \w+\.cpp\n)(.*?)^ *```", path.read_text(), re.MULTILINE | re.DOTALL)
             frames = FRAMES.get(page, [])
             self.assertEqual(len(blocks), len(frames), f"{page}: a block needs a name (// NAME.cpp) or a frame in FRAMES")

@@ -23,10 +23,14 @@ Value alone(const std::function<Value(const Values&)>& body);
 }
 """
 CLASSES = """/// A thing. It has parts.
+///
+///     Thing thing;
 class Thing final : public Base {
  public:
   Thing() = default;
   /// Makes a thing.
+  ///
+  ///     Thing other(3);
   explicit Thing(int size, DType dtype = DType::float32);
   [[nodiscard]] bool empty() const { return size_ == 0; }
   bool operator==(const Thing&) const;
@@ -51,7 +55,7 @@ class ReferencePages(unittest.TestCase):
         self.assertIn("### ops/few.hpp\n\nFunctions for a test. Not in `<ferry/ferry.hpp>`.\n", page)
         self.assertIn("| `first(x, axis = -1)`, `second(g, values, options = {.most = 3})` | "
                       "The first (second) sentence, et al. 2020: with a colon |\n", page)
-        self.assertIn("| `alone(body)` |  |\n", page)
+        self.assertIn("| `alone(body)` |  |\n\n```cpp\nan example;\n```\n", page)
 
     def test_classes(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -59,7 +63,16 @@ class ReferencePages(unittest.TestCase):
             header.write_text(CLASSES)
             found = list(reference_pages.classes(header))
         self.assertEqual(found, [("Thing", "A thing", [
-            ("Thing(size, dtype = float32)", "Makes a thing"), ("empty()", ""), ("sizes, parts", "of all tasks"), ("most = 3", "")])])
+            ("Thing(size, dtype = float32)", "Makes a thing"), ("empty()", ""), ("sizes, parts", "of all tasks"), ("most = 3", "")],
+            ["Thing thing;\n", "Thing other(3);\n"])])
+
+    def test_examples(self):
+        comment = ["Purpose:", "     a = b", "", "     first(a,", "           b);", "More:", "     c = d", "     e = f", "", "     second(a);"]
+        found = reference_pages.examples(comment)
+        self.assertEqual(found, ["first(a,\n      b);\n", "second(a);\n"])
+        self.assertEqual(reference_pages.block(found), "\n```cpp\nfirst(a,\n      b);\n\nsecond(a);\n```\n")
+        self.assertEqual(reference_pages.block(["first();\n", "second();\n"]), "\n```cpp\nfirst();\nsecond();\n```\n")
+        self.assertEqual(reference_pages.block([]), "")
 
 
 if __name__ == "__main__":
