@@ -65,10 +65,18 @@ Value make_one(const OpDef& def, std::initializer_list<Value> inputs, const Sour
   return make(def, std::span<const Value>(inputs.begin(), inputs.size()), std::move(attrs), line)[0];
 }
 
+void require_float(std::string_view what, const Value& x, const SourceLine& line) {
+  if (is_float(x.dtype())) return;
+  throw Error(Code::plan, "{}: the input '{}' is {}; it takes floating-point values", what, x.name(),
+              name_of(x.dtype()))
+      .at(x.graph().line_for(line))
+      .hint("cast it to a floating-point dtype");
+}
+
 Value number_constant(Graph& graph, const Literal& number, DType dtype, const SourceLine& line) {
   if (!number.fits(dtype) || !is_exact(number, dtype))
     throw Error(Code::plan, "the number " + number.str() + " is not a value of " + std::string(name_of(dtype)))
-        .at(line)
+        .at(graph.line_for(line))
         .hint(is_exact(number, dtype) ? "cast the other operand, or make a constant" : "write it as an integer");
   Tensor value(dtype, {});
   const DefaultFloats floats;
@@ -120,7 +128,7 @@ Ints checked_axes(std::string_view what, const Value& x, Ints axes, const Source
     if (axis < -rank || axis >= rank)
       throw Error(Code::plan, std::string(what) + ": axis " + std::to_string(axis) + " is out of range for " +
                                   x.name() + " of rank " + std::to_string(rank))
-          .at(line);
+          .at(x.graph().line_for(line));
     if (axis < 0) axis += rank;
   }
   std::sort(axes.begin(), axes.end());

@@ -69,6 +69,10 @@ Value in_float32(const Values& given, const SourceLine& line, const F& f) {
   return cast(f(values), dtype);
 }
 
+/// Throws Error(plan), which names the function `what`, unless x is floating-point. Like the errors of the other checks
+/// here, it has the line of the outermost builder's caller: x.graph().line_for(line).
+void require_float(std::string_view what, const Value& x, const SourceLine& line);
+
 /// A number as a scalar constant. Error(plan) if `dtype` cannot represent it.
 Value number_constant(Graph& graph, const Literal& number, DType dtype, const SourceLine& line);
 

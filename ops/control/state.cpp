@@ -14,7 +14,7 @@ void check_variable(const Value& variable, const SourceLine& line) {
   static_cast<void>(graph_of({{variable}}, line));
   if (&variable.op().def() != &kVariable)
     throw Error(Code::plan, "assign: " + variable.op().str() + " is not a variable")
-        .at(line)
+        .at(variable.graph().line_for(line))
         .hint("give what Graph::variable() returned");
 }
 

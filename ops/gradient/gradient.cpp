@@ -136,7 +136,10 @@ Values gradients(const Value& loss, std::span<const Value> xs, source_location a
 }
 
 Values pullback(const Values& ys, const Values& dys, std::span<const Value> xs, source_location at) {
-  FERRY_ASSERT(ys.size() == dys.size(), "pullback needs a gradient for each value");
+  if (ys.size() != dys.size())
+    throw Error(Code::plan, "pullback: {} values have {} gradients", ys.size(), dys.size())
+        .at(at)
+        .hint("give a gradient for each value");
   Values all(xs.begin(), xs.end());
   all.insert(all.end(), ys.begin(), ys.end());
   Graph& graph = graph_of(all, at);

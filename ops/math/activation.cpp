@@ -9,10 +9,11 @@
 namespace ferry {
 namespace {
 
-/// f(x), computed in float32 if x has 16 bits.
+/// f(x) for the function `what`, computed in float32 if x has 16 bits.
 template <class F>
-Value activated(const Value& x, const SourceLine& line, const F& f) {
+Value activated(std::string_view what, const Value& x, const SourceLine& line, const F& f) {
   const Scope here = caller_scope(graph_of({{x}}, line), line);
+  require_float(what, x, line);
   return in_float32({x}, line, [&](const Values& v) { return f(v[0]); });
 }
 
@@ -75,7 +76,7 @@ constexpr const OpDef* kActivationOps[] = {&kSwish, &kHardSwish, &kLeakyRelu, &k
 }  // namespace
 
 Value gelu(const Value& x, source_location at) {
-  return activated(x, at, [](const Value& v) {
+  return activated("gelu", x, at, [](const Value& v) {
     const Value twice = erf(v * 0.70710678118654752440) + 1;
     return v * 0.5 * twice;
   });
@@ -83,18 +84,18 @@ Value gelu(const Value& x, source_location at) {
 
 // gelu_tanh() uses (1 + tanh(u)) / 2 = sigmoid(2 u), which has no cancellation for negative u.
 Value gelu_tanh(const Value& x, source_location at) {
-  return activated(x, at, [](const Value& v) {
+  return activated("gelu_tanh", x, at, [](const Value& v) {
     const Value inner = v + square(v) * v * 0.044715;
     return v * sigmoid(inner * (2 * 0.79788456080286535588));
   });
 }
 
 Value elu(const Value& x, double alpha, source_location at) {
-  return activated(x, at, [&](const Value& v) { return make_binary(kElu, v, alpha); });
+  return activated("elu", x, at, [&](const Value& v) { return make_binary(kElu, v, alpha); });
 }
 
 Value celu(const Value& x, double alpha, source_location at) {
-  return activated(x, at, [&](const Value& v) {
+  return activated("celu", x, at, [&](const Value& v) {
     const Value above = greater(v, 0);
     return select(above, v, exp_below(v / alpha) * alpha);
   });
@@ -102,11 +103,11 @@ Value celu(const Value& x, double alpha, source_location at) {
 
 Value selu(const Value& x, double alpha, double gamma, source_location at) {
   if (alpha == kSeluAlpha && gamma == kSeluGamma) return make_one(kSelu, {x}, at);
-  return activated(x, at, [&](const Value& v) { return elu(v, alpha) * gamma; });
+  return activated("selu", x, at, [&](const Value& v) { return elu(v, alpha) * gamma; });
 }
 
 Value leaky_relu(const Value& x, double slope, source_location at) {
-  return activated(x, at, [&](const Value& v) { return make_binary(kLeakyRelu, v, slope); });
+  return activated("leaky_relu", x, at, [&](const Value& v) { return make_binary(kLeakyRelu, v, slope); });
 }
 
 Value prelu(const Value& x, const Value& slope, source_location at) {
@@ -115,12 +116,12 @@ Value prelu(const Value& x, const Value& slope, source_location at) {
 }
 
 Value thresholded_relu(const Value& x, double threshold, source_location at) {
-  return activated(x, at, [&](const Value& v) { return select(greater(v, threshold), v, 0); });
+  return activated("thresholded_relu", x, at, [&](const Value& v) { return select(greater(v, threshold), v, 0); });
 }
 
 // softplus() computes log(1 + e) as 2 atanh(e / (2 + e)), which is accurate for a small e.
 Value softplus(const Value& x, source_location at) {
-  return activated(x, at, [](const Value& v) {
+  return activated("softplus", x, at, [](const Value& v) {
     const Value size = minimum(v, -v);  // -|x|; its gradient at 0 is 1, since relu's gradient is 0 there
     const Value e = exp(size);
     const Value rest = atanh(e / (e + 2)) * 2;
@@ -129,22 +130,22 @@ Value softplus(const Value& x, source_location at) {
 }
 
 Value softsign(const Value& x, source_location at) {
-  return activated(x, at, [](const Value& v) { return v / (abs(v) + 1); });
+  return activated("softsign", x, at, [](const Value& v) { return v / (abs(v) + 1); });
 }
 
 Value swish(const Value& x, double beta, source_location at) {
   if (beta == 1) return make_one(kSwish, {x}, at);
-  return activated(x, at, [&](const Value& v) { return v * sigmoid(v * beta); });
+  return activated("swish", x, at, [&](const Value& v) { return v * sigmoid(v * beta); });
 }
 
 Value mish(const Value& x, source_location at) {
   // Below -1000, softplus is 0 in every dtype. Without this limit, the gradient would overflow near the lowest number,
   // and infinity times 0 is NaN.
-  return activated(x, at, [](const Value& v) { return v * tanh(softplus(maximum(v, -1000))); });
+  return activated("mish", x, at, [](const Value& v) { return v * tanh(softplus(maximum(v, -1000))); });
 }
 
 Value hard_sigmoid(const Value& x, double alpha, double beta, source_location at) {
-  return activated(x, at, [&](const Value& v) { return clip(v * alpha + beta, 0, 1); });
+  return activated("hard_sigmoid", x, at, [&](const Value& v) { return clip(v * alpha + beta, 0, 1); });
 }
 
 Value hard_swish(const Value& x, source_location at) {
@@ -152,7 +153,7 @@ Value hard_swish(const Value& x, source_location at) {
 }
 
 Value shrink(const Value& x, double lambda, double bias, source_location at) {
-  return activated(x, at, [&](const Value& v) {
+  return activated("shrink", x, at, [&](const Value& v) {
     const Value above = select(greater(v, lambda), v - bias, 0);
     return select(less(v, -lambda), v + bias, above);
   });

@@ -138,10 +138,8 @@ Value min(const Value& x, Ints axes, bool keep_dims, source_location at) {
 
 Value mean(const Value& x, Ints axes, bool keep_dims, source_location at) {
   const Scope here = caller_scope(graph_of({{x}}, at), at);
-  if (!is_float(x.dtype()))
-    throw Error(Code::plan, "mean: of " + x.name() + ", which is " + std::string(name_of(x.dtype())))
-        .at(at)
-        .hint("cast it to a floating-point dtype");
+  require_float("mean", x, at);
+  axes = checked_axes("mean", x, std::move(axes), at);
   if (is_half(x.dtype()))  // sums and counts soon exceed the range of 16 bits
     return cast(mean(cast(x, DType::float32), std::move(axes), keep_dims), x.dtype());
   const Value total = sum(x, axes, keep_dims);
@@ -154,6 +152,7 @@ Value prod(const Value& x, Ints axes, bool keep_dims, source_location at) {
 
 Value log_sum_exp(const Value& x, Ints axes, bool keep_dims, source_location at) {
   const Scope here = caller_scope(graph_of({{x}}, at), at);
+  require_float("log_sum_exp", x, at);
   axes = checked_axes("log_sum_exp", x, std::move(axes), at);
   return in_float32({x}, at, [&](const Values& v) {
     const Value largest = stop_gradient(max(v[0], axes, true));

@@ -117,6 +117,7 @@ constexpr std::int64_t kMostSteps = 1 << 16;
 
 Attended attention(const Value& q, const Value& k, const Value& v, const Attending& attending, source_location at) {
   const Scope here = caller_scope(graph_of({{q, k, v}}, at), at);
+  require_float("attention", q, at);
   const Heads heads = heads_of("attention", q, k, v, at);
   const double scale = attending.scale != 0 ? attending.scale : 1 / std::sqrt(static_cast<double>(heads.size));
   const std::int64_t rows = heads.shared() * heads.queries;
@@ -175,6 +176,7 @@ Value rotary_embedding(const Value& x, const Value& cos, const Value& sin, bool 
 Remembered linear_attention(const Value& q, const Value& k, const Value& v, const Remembering& remembering,
                             source_location at) {
   const Scope here = caller_scope(graph_of({{q, k, v}}, at), at);
+  require_float("linear_attention", q, at);
   const Heads heads = heads_of("linear_attention", q, k, v, at);
   if (heads.queries != heads.keys || heads.keys < 1 || heads.keys > kMostSteps)
     throw Error(Code::plan, "linear_attention: {} queries and {} keys; they are as many, at most {}", heads.queries,

@@ -241,6 +241,7 @@ Value dropout(const Value& x, double rate, Phase phase, source_location at) {
   if (!(rate >= 0 && rate < 1)) fail("dropout", "a rate of " + digits_text(rate, 6), at);
   if (phase == Phase::eval || rate == 0) return x;
   const Scope here = caller_scope(graph, at);
+  require_float("dropout", x, at);
   const Value drawn = x.shape().fixed() ? uniform(graph, x.shape(), 0, 1, DType::float32, 0, at)
                                         : uniform_like(x, 0, 1, DType::float32, 0, at);
   return select(greater_equal(drawn, rate), x / (1 - rate), 0);

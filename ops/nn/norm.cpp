@@ -74,6 +74,7 @@ std::int64_t elements_from(std::string_view what, const Value& x, int from, cons
 
 Normalized normalize(const Value& x, Ints axes, double epsilon, source_location at) {
   const Scope here = caller_scope(graph_of({{x}}, at), at);
+  require_float("normalize", x, at);
   if (is_half(x.dtype())) {
     const Normalized wide = normalize(cast(x, DType::float32), std::move(axes), epsilon, at);
     return {cast(wide.y, x.dtype()), cast(wide.mean, x.dtype()), cast(wide.inverse, x.dtype())};
@@ -89,14 +90,19 @@ Normalized normalize(const Value& x, Ints axes, double epsilon, source_location 
 Value layer_norm(const Value& x, const Value& scale, const Value& offset, std::int64_t axis, double epsilon,
                  source_location at) {
   const Scope here = caller_scope(graph_of({{x}}, at), at);
-  return in_float32({x, scale, offset}, at,
-                    [&](const Values& v) { return normalize(v[0], {axis}, epsilon).y * v[1] + v[2]; });
+  return in_float32({x, scale, offset}, at, [&](const Values& v) {
+    require_float("layer_norm", v[0], at);
+    const Ints axes = checked_axes("layer_norm", v[0], {axis}, at);
+    return normalize(v[0], axes, epsilon).y * v[1] + v[2];
+  });
 }
 
 Value rms_norm(const Value& x, const Value& scale, Ints axes, double epsilon, source_location at) {
   const Scope here = caller_scope(graph_of({{x}}, at), at);
   return in_float32({x, scale}, at, [&](const Values& v) {
-    const Value squares = mean(square(v[0]), axes, true);
+    require_float("rms_norm", v[0], at);
+    const Ints checked = checked_axes("rms_norm", v[0], axes, at);
+    const Value squares = mean(square(v[0]), checked, true);
     return v[0] * rsqrt(squares + epsilon) * v[1];
   });
 }
@@ -104,6 +110,7 @@ Value rms_norm(const Value& x, const Value& scale, Ints axes, double epsilon, so
 NormalizedBatch batch_norm(const Value& x, const Value& scale, const Value& offset, double epsilon,
                            source_location at) {
   const Scope here = caller_scope(graph_of({{x}}, at), at);
+  require_float("batch_norm", x, at);
   check_channels("batch_norm", x, at);
   if (is_half(x.dtype())) {
     const NormalizedBatch wide = batch_norm(cast(x, DType::float32), scale, offset, epsilon, at);
@@ -124,6 +131,7 @@ Value batch_norm(const Value& x, const Value& scale, const Value& offset, const 
   const Scope here = caller_scope(graph_of({{x}}, at), at);
   check_channels("batch_norm", x, at);
   return in_float32({x, scale, offset, mean, variance}, at, [&](const Values& v) {
+    require_float("batch_norm", v[0], at);
     const Value factor = rsqrt(v[4] + epsilon) * v[1];
     const Value centred = v[0] - per_channel(v[3], v[0]);
     return scaled(centred, factor, v[2]);
@@ -175,8 +183,9 @@ Value local_response_norm(const Value& x, std::int64_t size, double alpha, doubl
 Value lp_normalize(const Value& x, std::int64_t axis, int p, source_location at) {
   const Scope here = caller_scope(graph_of({{x}}, at), at);
   if (p != 1 && p != 2) throw Error(Code::plan, "lp_normalize: p is {}, not 1 or 2", p).at(at).hint("give 1 or 2");
+  const Ints axes = checked_axes("lp_normalize", x, {axis}, at);
   return in_float32({x}, at, [&](const Values& v) {
-    const Value sums = sum(p == 1 ? abs(v[0]) : square(v[0]), {axis}, true);
+    const Value sums = sum(p == 1 ? abs(v[0]) : square(v[0]), axes, true);
     const Value some = select(equal(sums, 0), 1, sums);  // avoids a root of 0, which has an infinite gradient
     return v[0] / (p == 1 ? some : sqrt(some));
   });

@@ -29,6 +29,7 @@ Values update_each(const Gradients& gradients, const SourceLine& line, Update&& 
   for (const Gradient& g : gradients) {
     Graph& graph = graph_of({{g.variable, g.gradient}}, line);
     const Scope here = caller_scope(graph, line);
+    require_float("optimizer", g.gradient, line);
     const Scope place = graph.annotated(place_of(g.variable));
     update(g.variable, place_gradient(g), updates);
   }

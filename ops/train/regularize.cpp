@@ -52,6 +52,7 @@ Value norm_of(const Gradients& gradients, const SourceLine& line) {
 
 Gradients weight_decay(const Gradients& gradients, double factor, source_location at) {
   require_some("weight_decay", gradients, at);
+  for (const Gradient& one : gradients) require_float("weight_decay", one.gradient, at);
   return each(gradients, at, [&](const Value& w, const Value& g) { return g + w * factor; });
 }
 

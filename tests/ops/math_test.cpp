@@ -3,13 +3,24 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <string>
 #include <type_traits>
+#include <utility>
 
 #include "ops/array/array.hpp"
+#include "ops/gradient/gradient.hpp"
+#include "ops/math/activation.hpp"
 #include "ops/math/linalg.hpp"
 #include "ops/math/logic.hpp"
+#include "ops/math/reduce.hpp"
+#include "ops/nn/attention.hpp"
+#include "ops/nn/layers.hpp"
+#include "ops/nn/norm.hpp"
 #include "ops/op_set.hpp"
+#include "ops/train/optim.hpp"
+#include "ops/train/regularize.hpp"
 #include "tests/ops/support.hpp"
 
 namespace ferry {
@@ -67,6 +78,49 @@ TEST_CASE("a number takes the dtype of the other operand") {
   CHECK(error == "the number 0.5 is not a value of int32\n  at math_test.cpp:" + std::to_string(line) +
                      "\n  try: cast the other operand, or make a constant");
   CHECK(error_of([&] { maximum(1, 2); }).starts_with("Maximum: both operands are numbers\n  at math_test.cpp:"));
+}
+
+TEST_CASE("an error in a function of several ops has the line of the function's caller") {
+  Graph g;
+  const Value i = g.constant({1, 2}), f = g.constant(1.0), heads = g.constant(Tensor(DType::int32, {1, 2, 3, 4}));
+  const Value v = g.variable("v", g.constant({1.0, 2.0}));
+  const std::pair<const char*, std::function<void()>> cases[] = {
+      {"gelu: the input 'constant' is int32; it takes floating-point values", [&] { gelu(i); }},
+      {"leaky_relu: the input 'constant' is int32", [&] { leaky_relu(i); }},
+      {"the number 2.5 is not a value of int32", [&] { clip(i, 0, 2.5); }},
+      {"mean: axis 1 is out of range for constant_1 of rank 0", [&] { mean(f, {1}); }},
+      {"log_sum_exp: the input 'constant' is int32", [&] { log_sum_exp(i); }},
+      {"normalize: the input 'constant' is int32", [&] { normalize(i, {}); }},
+      {"layer_norm: axis -1 is out of range for constant_1 of rank 0", [&] { layer_norm(f, f, f); }},
+      {"rms_norm: axis -1 is out of range for constant_1 of rank 0", [&] { rms_norm(f, f); }},
+      {"lp_normalize: axis -1 is out of range for constant_1 of rank 0", [&] { lp_normalize(f); }},
+      {"batch_norm: the input 'constant_2' is int32", [&] { batch_norm(heads, i, i); }},
+      {"batch_norm: the input 'constant_2' is int32", [&] { batch_norm(heads, i, i, i, i); }},
+      {"mean: the input 'constant_2' is int32", [&] { nn::mean_pool(heads); }},
+      {"attention: the input 'constant_2' is int32", [&] { attention(heads, heads, heads); }},
+      {"linear_attention: the input 'constant_2' is int32", [&] { linear_attention(heads, heads, heads); }},
+      {"dropout: the input 'constant' is int32", [&] { nn::dropout(i, 0.5, nn::Phase::train); }},
+      {"assign: constant_1 (Constant) at math_test.cpp",
+       [&] {
+         sgd({{f, f}}, 0.1);
+       }},
+      {"optimizer: the input 'constant' is int32",
+       [&] {
+         momentum({{v, i}}, 0.1);
+       }},
+      {"weight_decay: the input 'constant' is int32",
+       [&] {
+         static_cast<void>(weight_decay({{v, i}}, 0.1));
+       }},
+      {"pullback: 1 values have 0 gradients", [&] { static_cast<void>(pullback({f}, {}, Values{f})); }},
+  };
+  for (const auto& [wanted, call] : cases) {
+    const std::string error = error_of(call);
+    CAPTURE(error);
+    CHECK(error.starts_with(wanted));
+    CHECK(error.find("\n  at math_test.cpp:") != std::string::npos);
+    CHECK(error.find("ops/") == std::string::npos);
+  }
 }
 
 TEST_CASE("an integer that is written is exact, as far as 64 bits reach") {
