@@ -25,6 +25,7 @@ namespace ferry::cuda {
 [[nodiscard]] std::span<const Kernel> region_kernels();  ///< roi_align
 [[nodiscard]] std::span<const Kernel> determinant_kernels();
 
+[[nodiscard]] std::span<const Kernel> check_range_kernels();
 [[nodiscard]] std::span<const Kernel> gather_kernels();
 [[nodiscard]] std::span<const Kernel> one_hot_kernels();
 [[nodiscard]] std::span<const Kernel> pool_kernels();

@@ -15,6 +15,8 @@ BadValue bad_value(const BadRecord& record) {
       return bad_length(input, record.place, record.value, record.size);
     case Bad::image:
       return bad_image(input, record.place, record.value, record.size);
+    case Bad::position:
+      return bad_position(input, record.value, record.size);
     case Bad::row:
       return bad_row(input, record.value, record.size);
     case Bad::index:

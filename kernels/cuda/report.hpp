@@ -17,6 +17,7 @@ enum class Bad : std::int32_t {
   image,         ///< `value` is not the index of one of the `size` images, for region `place`
   row,           ///< `value` is not the index of one of the `size` rows
   index,         ///< the index `value` is out of range for a dim of `size`
+  position,      ///< `value` is not one of the `size` positions
 };
 
 /// The first bad value that a device has met. It is in memory that the host and the device can use.

@@ -33,6 +33,11 @@ BadValue bad_image(std::size_t input, std::int64_t region, std::int64_t image, s
                      " is out of range for " + std::to_string(images) + " images"};
 }
 
+BadValue bad_position(std::size_t input, std::int64_t position, std::int64_t size) {
+  return {input, "the position " + std::to_string(position) + " is not one of " + std::to_string(size) + ", 0 to " +
+                     std::to_string(size - 1)};
+}
+
 BadValue bad_row(std::size_t input, std::int64_t index, std::int64_t rows) {
   return {input, "the index " + std::to_string(index) + " is out of range for " +
                      (rows == 0 ? "no rows" : std::to_string(rows) + " rows, " + range_of(rows))};

@@ -17,6 +17,8 @@ namespace ferry {
 [[nodiscard]] BadValue bad_length(std::size_t input, std::int64_t sequence, std::int64_t length, std::int64_t steps);
 /// `image`, the image index of region `region`, is not in [0, images).
 [[nodiscard]] BadValue bad_image(std::size_t input, std::int64_t region, std::int64_t image, std::int64_t images);
+/// `position` is not in [0, size), and negative positions do not count from the end.
+[[nodiscard]] BadValue bad_position(std::size_t input, std::int64_t position, std::int64_t size);
 /// `index` is out of range for an array of `rows` rows.
 [[nodiscard]] BadValue bad_row(std::size_t input, std::int64_t index, std::int64_t rows);
 /// `index` is out of range for a dim of `size` elements.

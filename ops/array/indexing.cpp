@@ -71,12 +71,18 @@ std::vector<Shape> arange_shape(const OpFacts& facts) {
   return {Shape{Dim::at_most(most)}};
 }
 
+std::string check_range_index(const OpFacts& facts) {
+  if (const auto size = facts.attr<std::int64_t>("size"); size < 0) OpFacts::fail("a size of " + std::to_string(size));
+  return "...->...";
+}
+
 double nonzero_flops(const OpFacts& facts, std::span<const Type>) {
   return known_count(facts.shape(0));  // one comparison for each element
 }
 
 constexpr AttrDef kAxisAttr[] = {{"axis", "int"}};
 constexpr AttrDef kMostAttr[] = {{"most", "int"}};
+constexpr AttrDef kRangeAttrs[] = {{"ignored", "int", false}, {"kind", "string"}, {"size", "int"}};
 constexpr AttrDef kOneHotAttrs[] = {{"depth", "int"}, {"dtype", "dtype"}};
 
 constexpr OpDef kGather{
@@ -132,7 +138,16 @@ constexpr OpDef kArange{.name = "Arange",
                         .flops = 0,
                         .no_grad = "its result is an index"};
 
-constexpr const OpDef* kIndexingOps[] = {&kGather, &kScatterAdd, &kOneHot, &kNonZero, &kArange};
+constexpr OpDef kCheckRange{.name = "CheckRange",
+                            .types = "U->U",
+                            .U = kInts,
+                            .attrs = kRangeAttrs,
+                            .index_of = check_range_index,
+                            .flops = 0,
+                            .flags = kMoves,
+                            .no_grad = "its input is an index"};
+
+constexpr const OpDef* kIndexingOps[] = {&kGather, &kScatterAdd, &kOneHot, &kNonZero, &kArange, &kCheckRange};
 
 Value scatter_add(const Value& y, const Value& indices, const Value& like, std::int64_t axis) {
   return make_one(kScatterAdd, {y, indices, like}, y.op().line(), {{"axis", axis}});
@@ -154,6 +169,14 @@ Value nonzero(const Value& x, source_location at) {
 
 Value arange(const Value& count, std::int64_t most, source_location at) {
   return make_one(kArange, {count}, at, {{"most", most}});
+}
+
+Value check_range(const Value& x, std::int64_t size, IndexKind kind, std::optional<std::int64_t> ignored,
+                  source_location at) {
+  constexpr const char* kNames[] = {"position", "label", "length", "image"};
+  Attrs attrs{{"kind", std::string(kNames[static_cast<std::size_t>(kind)])}, {"size", size}};
+  if (ignored) attrs.set("ignored", *ignored);
+  return make_one(kCheckRange, {x}, at, std::move(attrs));
 }
 
 std::span<const OpDef* const> indexing_ops() {

@@ -1,10 +1,11 @@
-// Ops with indices as inputs or results: gather, one_hot, nonzero, arange. x may have any dtype.
+// Ops with indices as inputs or results: gather, one_hot, nonzero, arange, check_range. x may have any dtype.
 //
 // Errors: all functions throw Error(plan), with the caller's line, when shapes, axes or sizes do not fit. Axes are
 // counted from the end when negative.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "base/source_location.hpp"
@@ -42,7 +43,17 @@ Value nonzero(const Value& x, source_location at = source_location::current());
 ///     arange(g.constant(3, DType::int64), 10);  // [0 1 2]
 Value arange(const Value& count, std::int64_t most, source_location at = source_location::current());
 
-/// The ops, with their attributes in braces: Gather {axis}, OneHot {depth, dtype}, NonZero, Arange {most}.
+/// The meaning of integers that check_range() checks. Its errors name it.
+enum class IndexKind { position, label, length, image };
+/// Returns x, and checks at run time that its integers are in [0, size). A length may also be `size`, and an element
+/// that is equal to `ignored` is valid. Negative numbers do not count from the end.
+///
+///     check_range(g.constant({0, 2}, DType::int64), 3, IndexKind::label);  // [0 2]
+Value check_range(const Value& x, std::int64_t size, IndexKind kind = IndexKind::position,
+                  std::optional<std::int64_t> ignored = {}, source_location at = source_location::current());
+
+/// The ops, with their attributes in braces: Gather {axis}, OneHot {depth, dtype}, NonZero, Arange {most}, CheckRange
+/// {ignored, kind, size}. `kind` is "position", "label", "length" or "image".
 /// ScatterAdd(y, indices, like) {axis} is the gradient of Gather: it starts with zeros in the shape of `like` and adds
 /// the rows of y, in order, to the rows at `indices`.
 [[nodiscard]] std::span<const OpDef* const> indexing_ops();

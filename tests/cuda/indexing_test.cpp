@@ -118,6 +118,21 @@ TEST_CASE("scatters join updates in their order") {
   CHECK(same_on_both(scatter_elements("replace", DType::boolean, {50}, some_indices(DType::int32, {400}, 50), 0)));
 }
 
+TEST_CASE("numbers out of range are refused as the CPU does") {
+  const auto check = [](const std::string& kind, std::int64_t bad, std::int64_t size) {
+    return KernelCall{
+        "CheckRange", {{"kind", kind}, {"size", size}}, {{one_bad({4}, bad)}}, {Tensor(DType::int64, {4})}};
+  };
+  CHECK(refusal_of_both(check("position", -1, 5)) == "the position -1 is not one of 5, 0 to 4");
+  CHECK(refusal_of_both(check("label", 5, 5)) == "the label 5 is not one of 5 classes, 0 to 4");
+  CHECK(refusal_of_both(check("length", 6, 5)) == "the length 6 of sequence 3 is out of range for 5 steps");
+  CHECK(refusal_of_both(check("image", -1, 5)) == "the image -1 of region 3 is out of range for 5 images");
+  CHECK(same_on_both(check("length", 5, 5)));
+  KernelCall ignoring = check("label", -100, 5);
+  ignoring.attrs.set("ignored", std::int64_t{-100});
+  CHECK(same_on_both(ignoring));
+}
+
 TEST_CASE("indices out of range are refused as the CPU does") {
   CHECK(refusal_of_both(gather(some_numbers(DType::float32, {5, 3}), one_bad({4}, -6), 0, {4, 3})) ==
         "the index -6 is out of range for 5 rows, -5 to 4");

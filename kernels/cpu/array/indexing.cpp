@@ -9,6 +9,7 @@
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/functors.hpp"
 #include "kernels/shared/bad_values.hpp"
+#include "kernels/shared/check_range.hpp"
 #include "kernels/shared/dispatch.hpp"
 #include "kernels/shared/indices.hpp"
 #include "kernels/shared/state.hpp"
@@ -174,12 +175,42 @@ void arange(KernelRun& run) {
   std::iota(output.as<std::int64_t>(), output.as<std::int64_t>() + output.sizes[0], 0);
 }
 
+/// The error for `number`, which is element `place` of input 0.
+BadValue bad_number(const RangeCheck& check, std::int64_t place, std::int64_t number) {
+  switch (check.kind) {
+    case RangeCheck::Kind::label:
+      return bad_label(0, number, check.size);
+    case RangeCheck::Kind::length:
+      return bad_length(0, place, number, check.size);
+    case RangeCheck::Kind::image:
+      return bad_image(0, place, number, check.size);
+    case RangeCheck::Kind::position:
+      break;
+  }
+  return bad_position(0, number, check.size);
+}
+
+void check_range(KernelRun& run) {
+  const Array& numbers = run.inputs[0];
+  Array& output = run.outputs[0];
+  if (numbers.rank() > 0) output.sizes[0] = numbers.sizes[0];
+  const auto& check = kept<RangeCheck>(run);
+  dispatch_indices(numbers.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const auto *begin = numbers.as<const T>(), *end = begin + numbers.count();
+    const auto* wrong = std::find_if(begin, end, [&](T number) { return !check.is_valid(number); });
+    if (wrong != end) throw bad_number(check, first_number(numbers) + (wrong - begin), *wrong);
+    if (output.data != numbers.data) std::copy(begin, end, output.as<T>());
+  });
+}
+
 constexpr Kernel kKernels[] = {
     {.op = "Gather", .run = gather, .prepare = prepare_axis, .takes = kAnyType},
     {.op = "ScatterAdd", .run = scatter_add, .prepare = prepare_axis},
     {.op = "OneHot", .run = one_hot, .prepare = prepare_one_hot, .takes = kAnyType},
     {.op = "NonZero", .run = nonzero},
     {.op = "Arange", .run = arange},
+    {.op = "CheckRange", .run = check_range, .prepare = prepare_range_check, .in_place = 1},
 };
 
 }  // namespace
