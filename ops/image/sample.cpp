@@ -323,7 +323,8 @@ Value roi_align(const Value& x, const Value& regions, const Value& images, const
                         region_samples(regions, 0, cut.columns, sizes[3], cut)};
   insert_dims(dims[0], {3, 4});
   insert_dims(dims[1], {1, 2});
-  const Value begin = expand_dims(cast(images, DType::int64) * all.elements(), {1, 2, 3, 4});
+  const Value image = check_range(cast(images, DType::int64), sizes[0], IndexKind::image, {}, at);
+  const Value begin = expand_dims(image * all.elements(), {1, 2, 3, 4});
   Value joined;  // [r,rows,samples,columns,samples,channels]
   for_weighted(all, dims, begin, [&](const Value& part) {
     joined = !joined.defined() ? part : cut.largest ? maximum(joined, part) : joined + part;

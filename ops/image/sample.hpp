@@ -58,7 +58,8 @@ struct Regions {
 };
 
 /// The regions [r,4] (x1, y1, x2, y2) of images x [n,c,h,w], as [r,c,rows,columns]. `images` [r] (integers) has the
-/// number of each region's image (He et al., "Mask R-CNN", 2017). With `samples` 0 there is no gradient, and a region
+/// number of each region's image (He et al., "Mask R-CNN", 2017). A number that is not in [0, n) is an error at run
+/// time. With `samples` 0 there is no gradient, and a region
 /// with infinite or NaN coordinates gives NaN.
 ///
 ///     Value regions = g.input("regions", {5, 4}), of_images = g.input("of_images", DType::int64, {5});

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "ops/array/array.hpp"
+#include "ops/array/indexing.hpp"
 #include "ops/array/reshape.hpp"
 #include "ops/array/scatter.hpp"
 #include "ops/build.hpp"
@@ -518,7 +519,7 @@ Value max_unpool(const Value& x, const Value& indices, const Ints& image, source
   sizes.insert(sizes.end(), image.begin(), image.end());
   const Value nothing = number_constant(x.graph(), 0, x.dtype(), at);
   const Value zeros = broadcast_to(nothing, {product(sizes)});
-  const Value places = reshape(indices, {-1});
+  const Value places = check_range(reshape(indices, {-1}), product(sizes), IndexKind::position, {}, at);
   return reshape(scatter_elements(zeros, places, reshape(x, {-1})), sizes);
 }
 

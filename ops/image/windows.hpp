@@ -77,7 +77,8 @@ Largest max_pool_indices(const Value& x, const Pooling& pooling, bool columns_fi
                          source_location at = source_location::current());
 
 /// The inverse of max_pool_indices(): zeros of `image` sizes {d1,…} for each channel, with the elements of x [n,c,p1,…]
-/// at their `indices` (int64) in the flattened result. All sizes must be known.
+/// at their `indices` (int64) in the flattened result. All sizes must be known. An index that is not a position in the
+/// result is an error at run time.
 ///
 ///     Largest found = max_pool_indices(images, {.size = {2, 2}, .sliding = {.strides = {2, 2}}});
 ///     max_unpool(found.y, found.indices, {32, 32});  // float32[8,3,32,32]

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "ops/array/array.hpp"
+#include "ops/array/indexing.hpp"
 #include "ops/array/reshape.hpp"
 #include "ops/build.hpp"
 #include "ops/math/broadcast.hpp"
@@ -101,7 +102,8 @@ Value bias_of(const Value& q, const Heads& heads, const Attending& attending) {
   const Value keys = iota(q.graph(), {1, heads.keys});
   Value places = iota(q.graph(), {heads.queries, 1});
   if (attending.lengths.defined()) {
-    const Value lengths = expand_dims(cast(attending.lengths, DType::int64), {1, 2, 3});
+    const Value checked = check_range(cast(attending.lengths, DType::int64), heads.keys, IndexKind::length);
+    const Value lengths = expand_dims(checked, {1, 2, 3});
     bias = sum_of_defined(bias, mask_bias(less(keys, lengths), q.dtype()));
     places = places + (lengths - heads.queries);
   } else if (attending.offset != 0) {

@@ -23,7 +23,7 @@ struct Attending {
   std::int64_t offset = 0;  ///< number of keys before the first query
   Value mask = {};          ///< broadcast to [n,heads,queries,keys]: bool, true if seen; or numbers to be added
   /// [n], integers: the number of valid keys of each sequence. The last query has the position of the last valid key;
-  /// `offset` is not used then.
+  /// `offset` is not used then. A negative number, or a number above the number of keys, is an error at run time.
   Value lengths = {};
   std::optional<DType> precision = {};  ///< the dtype of the softmax; absent: the dtype of the queries
 };

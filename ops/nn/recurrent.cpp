@@ -88,7 +88,8 @@ class Recurrence {
   [[nodiscard]] Value zero_outputs() const { return zeros_like(slice(products_, 2, 0, hidden_)); }
   /// The lengths as [n,1]; undefined if there are none.
   [[nodiscard]] Value column_of_lengths() const {
-    return layer_.lengths.defined() ? expand_dims(layer_.lengths, {1}) : Value();
+    if (!layer_.lengths.defined()) return {};
+    return expand_dims(check_range(layer_.lengths, steps_, IndexKind::length), {1});
   }
 
   /// Makes `next` the state, and returns the step's output. If `inside` is defined, other sequences keep their state

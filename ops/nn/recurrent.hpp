@@ -26,10 +26,12 @@ struct Recurrent {
   Value state_bias = {};  ///< [gates * hidden], added to the products of the state
   Value peepholes = {};   ///< lstm: [3 * hidden], for the input, output and forget gates
   Value h = {}, c = {};   ///< the state before the first step, [n,hidden]; undefined: zeros. c: lstm only
-  Value lengths = {};     ///< [n], integers: in steps after a sequence's length, its state is kept and its output is 0
-  bool reverse = false;   ///< runs from the last step to the first
-  double clip = 0;        ///< limit of the absolute value of the activations' arguments; 0: none
-  Activation gate = {};   ///< default: sigmoid; for rnn: tanh
+  /// [n], integers: in steps after a sequence's length, its state is kept and its output is 0. A negative length, or a
+  /// length above the number of steps, is an error at run time.
+  Value lengths = {};
+  bool reverse = false;       ///< runs from the last step to the first
+  double clip = 0;            ///< limit of the absolute value of the activations' arguments; 0: none
+  Activation gate = {};       ///< default: sigmoid; for rnn: tanh
   Activation candidate = {};  ///< default: tanh
   Activation output = {};     ///< lstm: applied to the new cell state; default: tanh
   /// lstm: functions that replace the products of x and of h with their weights. Then only the sizes of `input` and

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "ops/array/indexing.hpp"
 #include "ops/array/reshape.hpp"
 #include "ops/build.hpp"
 #include "ops/math/activation.hpp"
@@ -55,8 +56,10 @@ Value nll_loss(const Value& scores, const Value& labels, const Counted& counted,
     return cast(nll_loss(cast(scores, DType::float32), labels, wide, at), scores.dtype());
   }
   check_computed("nll_loss: classes", scores.shape()[1].size(), at);
-  const Value numbers = graph.constant(classes(scores.shape()[1].size(), dims, labels.dtype()));
-  const Value is_label = equal(expand_dims(labels, {1}), numbers);
+  const std::int64_t count = scores.shape()[1].size();
+  const Value numbers = graph.constant(classes(count, dims, labels.dtype()));
+  const Value checked = check_range(labels, count, IndexKind::label, counted.ignored, at);
+  const Value is_label = equal(expand_dims(checked, {1}), numbers);
   Value losses = -at_label(is_label, scores);
   Value weights;
   if (counted.weights.defined()) {

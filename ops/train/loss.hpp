@@ -27,8 +27,8 @@ struct Counted {
 };
 
 /// Negative log-likelihood: -scores[n,label,…] times the weight of the label's class. scores [n,classes,d1,…] are
-/// log-probabilities, labels [n,d1,…] int32 or int64. The number of classes must be known. A label that is not a class
-/// has a loss of 0.
+/// log-probabilities, labels [n,d1,…] int32 or int64. The number of classes must be known. A label that is neither a
+/// class nor `counted.ignored` is an error at run time.
 ///
 ///     nll_loss(log_softmax(logits), labels, {.ignored = -1});  // float32[]
 Value nll_loss(const Value& scores, const Value& labels, const Counted& counted = {},
