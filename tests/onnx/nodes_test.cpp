@@ -256,6 +256,13 @@ TEST_CASE("ensembles of trees") {
                           1,
                           "ai.onnx.ml"};
   CHECK(regressor.text({floats({3, 2}, {0, 1, 0, 2, 0, nan})}) == "[[8] [10] [8]]");
+  const auto with_feature = [&](std::int64_t feature) {
+    OneNode node = regressor;
+    node.attributes[5] = {"nodes_featureids", Ints{feature, 0, 0, 0}};
+    return error_of(node, {floats({1, 2}, {0, 1})});
+  };
+  CHECK(has(with_feature(-1), "node 0 tests feature -1; features are numbered from 0"));
+  CHECK(has(with_feature(2), "node 0 tests feature 2, and its input has 2 features, 0 to 1"));
 }
 
 TEST_CASE("ops as they were in older operator sets") {
@@ -537,6 +544,50 @@ TEST_CASE("random numbers") {
   std::int64_t seen[3] = {};
   for (std::int64_t i = 0; i < even.count(); ++i) ++seen[even.integer(i)];
   for (std::int64_t count : seen) CHECK((count > 850 && count < 1150));
+}
+
+TEST_CASE("indices that are out of range are errors when the model runs") {
+  const Tensor logits = floats({1, 3}, {0, 0, 0});
+  for (const std::int64_t label : {-1, 3}) {
+    const std::string wrong = "the label " + std::to_string(label) + " is not one of 3 classes, 0 to 2";
+    for (const char* op : {"SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"}) {
+      CHECK(has(error_of({op, 13}, {logits, longs({1}, {label})}), wrong));
+      CHECK(error_of({op, 13, {integer("ignore_index", label)}}, {logits, longs({1}, {label})}) == "");
+    }
+  }
+  const Tensor image = floats({2, 1, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8}), region = floats({1, 4}, {0, 0, 1, 1});
+  for (const std::int64_t samples : {0, 2})
+    for (const std::int64_t number : {-1, 2})
+      CHECK(has(error_of({"RoiAlign", 16, {integer("sampling_ratio", samples)}}, {image, region, longs({1}, {number})}),
+                "the image " + std::to_string(number) + " of region 0 is out of range for 2 images"));
+  const Tensor cache = floats({1, 1, 3, 1}, {1, 2, 3}), steps = floats({1, 1, 2, 1}, {8, 9});
+  const auto scattered = [&](std::int64_t begin, const char* mode) {
+    return std::pair(OneNode{"TensorScatter", 24, {text("mode", mode)}},
+                     std::vector<Tensor>{cache, steps, longs({1}, {begin})});
+  };
+  const auto [linear, from_1] = scattered(1, "linear");
+  CHECK(linear.text(from_1) == "[[[[1] [8] [9]]]]");
+  for (const std::int64_t begin : {-1, 2})
+    CHECK(has(error_of(linear, scattered(begin, "linear").second),
+              "the position " + std::to_string(begin) + " is not one of 2, 0 to 1"));
+  const auto [circular, from_2] = scattered(2, "circular");
+  CHECK(circular.text(from_2) == "[[[[9] [2] [8]]]]");
+  CHECK(has(error_of(linear, {cache, floats({1, 1, 4, 1}, {1, 2, 3, 4})}), "4 steps for a cache of 3"));
+  const OneNode unpool{"MaxUnpool", 11, {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}}};
+  CHECK(unpool.text({floats({1, 1, 1, 1}, {5}), longs({1, 1, 1, 1}, {3})}) == "[[[[0 0] [0 5]]]]");
+  for (const std::int64_t place : {-1, 4})
+    CHECK(has(error_of(unpool, {floats({1, 1, 1, 1}, {5}), longs({1, 1, 1, 1}, {place})}),
+              "the position " + std::to_string(place) + " is not one of 4, 0 to 3"));
+  const Tensor x = floats({2, 1, 1}, {1, 2}), w = floats({1, 1, 1}, {1}), none;
+  for (const std::int64_t length : {-1, 3}) {
+    const std::string wrong = "the length " + std::to_string(length) + " of sequence 0 is out of range for 2 steps";
+    CHECK(has(error_of({"RNN", 14}, {x, w, w, none, longs({1}, {length})}), wrong));
+    CHECK(has(error_of({"ReverseSequence", 10}, {floats({2, 1}, {1, 2}), longs({1}, {length})}), wrong));
+  }
+  const Tensor angles = floats({3, 1}, {1, 2, 3}), pair = floats({1, 1, 1, 2}, {1, 2});
+  for (const std::int64_t position : {-1, 3})
+    CHECK(has(error_of({"RotaryEmbedding", 23}, {pair, angles, angles, longs({1, 1}, {position})}),
+              "the position " + std::to_string(position) + " is not one of 3, 0 to 2"));
 }
 
 TEST_CASE("numbers that are no sizes") {

@@ -107,7 +107,11 @@ Outs to_flex_attention(Context& c) {
 
 /// The cosines or sines of input i for all positions, or for the positions in input 3, with a dim for the heads.
 Value angles(Context& c, int i, bool heads_first) {
-  const Value given = c.has(3) ? gather(c.in(i), c.in(3)) : c.in(i);
+  Value given = c.in(i);
+  if (c.has(3)) {
+    const Dim positions = c.type(i).shape[0];
+    given = gather(given, check_range(c.in(3), positions.fixed() ? positions.size() : kEnd));
+  }
   return expand_dims(given, {heads_first ? 1 : 2});
 }
 
@@ -186,8 +190,15 @@ Outs to_tensor_scatter(Context& c) {
   Tensor steps(DType::int64, step_sizes);
   for (std::int64_t i = 0; i < step_sizes[0]; ++i) steps.mutable_data<std::int64_t>()[static_cast<std::size_t>(i)] = i;
   Value places = c.graph().constant(steps);
-  if (c.has(2)) places = expand_dims(cast(c.in(2), DType::int64), others) + places;
-  if (mode == "circular") places = mod(places, c.size(0, axis));
+  const std::int64_t size = c.size(0, axis);
+  if (mode == "linear" && step_sizes[0] > size)
+    Context::fail(std::to_string(step_sizes[0]) + " steps for a cache of " + std::to_string(size));
+  if (c.has(2)) {
+    const Value given = cast(c.in(2), DType::int64);
+    const Value begin = mode == "linear" ? check_range(given, size - step_sizes[0] + 1) : given;
+    places = expand_dims(begin, others) + places;
+  }
+  if (mode == "circular") places = mod(places, size);
   const Value cache = c.in(0);
   const Value update = c.in(1);
   return scatter_elements(cache, broadcast_to(places, c.sizes(1)), update, axis);

@@ -85,7 +85,7 @@ class Layers {
     const Tensor known = c.constant_if(kLengths);
     const std::int64_t steps = c.size(kX, by_batch_ ? 1 : 0);
     bool all = known.defined();
-    for (std::int64_t i = 0; all && i < known.count(); ++i) all = known.integer(i) >= steps;
+    for (std::int64_t i = 0; all && i < known.count(); ++i) all = known.integer(i) == steps;
     if (!all) lengths_ = c.in(kLengths);
   }
   [[nodiscard]] int directions() const { return direction_ == "bidirectional" ? 2 : 1; }

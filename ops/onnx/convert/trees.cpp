@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 
+#include "base/format.hpp"
 #include "ops/array/array.hpp"
 #include "ops/array/indexing.hpp"
 #include "ops/array/reshape.hpp"
@@ -131,8 +132,22 @@ Value goes_first(Context& c, const Forest& forest, const Value& node, const Valu
   return logical_or(first, logical_and(tracks, not_equal(x, x)));
 }
 
+/// Throws Error(file) if a node tests a feature that x [rows,features] does not have.
+void check_features(const Forest& forest, const Shape& x) {
+  if (x.rank() != 2) Context::fail(formatted("its input has {} dims; it must be [rows,features]", x.rank()));
+  for (std::size_t i = 0; i < forest.feature.size(); ++i) {
+    const std::int64_t feature = forest.feature[i];
+    if (forest.is_leaf(static_cast<std::int64_t>(i))) continue;
+    if (feature < 0) Context::fail(formatted("node {} tests feature {}; features are numbered from 0", i, feature));
+    if (x[1].fixed() && feature >= x[1].size())
+      Context::fail(formatted("node {} tests feature {}, and its input has {} features, 0 to {}", i, feature,
+                              x[1].size(), x[1].size() - 1));
+  }
+}
+
 /// The weights [rows,trees,targets] of the leaves that the rows of x [rows,features] reach.
 Value leaves_of(Context& c, const Forest& forest, const Value& x, DType dtype) {
+  check_features(forest, x.shape());
   const Value none = cast(zeros_like(slice(x, 1, 0, 1)), DType::int64);
   Value node = none + list(c, forest.roots);
   const std::int64_t depth = depth_of(forest);
