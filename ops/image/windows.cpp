@@ -1,11 +1,13 @@
 #include "ops/image/windows.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/number_text.hpp"
 #include "ops/array/array.hpp"
 #include "ops/array/indexing.hpp"
 #include "ops/array/reshape.hpp"
@@ -540,6 +542,10 @@ Value avg_pool(const Value& x, const Pooling& pooling, source_location at) {
 Value lp_pool(const Value& x, const Pooling& pooling, double p, source_location at) {
   const Scope here = caller_scope(graph_of({{x}}, at), at);
   check_float(CallChecks{"lp_pool", x, at});
+  if (!(p >= 1) || std::isinf(p))
+    throw Error(Code::plan, "lp_pool: p is {}; it must be finite and at least 1", as_is(digits_text(p, 6)))
+        .at(at)
+        .hint("give p = 2 for the Euclidean norm, or use max_pool for the largest element");
   return in_float32({x}, at, [&](const Values& v) {
     const CallChecks call{"lp_pool", v[0], at};
     Moves moves = pooling_moves(call, pooling);

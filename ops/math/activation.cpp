@@ -1,5 +1,6 @@
 #include "ops/math/activation.hpp"
 
+#include "base/error.hpp"
 #include "ops/build.hpp"
 #include "ops/gradient/gradient.hpp"
 #include "ops/math/logic.hpp"
@@ -95,6 +96,7 @@ Value elu(const Value& x, double alpha, source_location at) {
 }
 
 Value celu(const Value& x, double alpha, source_location at) {
+  if (alpha == 0) throw Error(Code::plan, "celu: alpha is 0").at(at).hint("give another number, or use relu");
   return activated("celu", x, at, [&](const Value& v) {
     const Value above = greater(v, 0);
     return select(above, v, exp_below(v / alpha) * alpha);

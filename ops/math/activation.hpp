@@ -29,7 +29,7 @@ Value gelu_tanh(const Value& x, source_location at = source_location::current())
 ///     elu(g.constant({-1.0, 0.0, 2.0}));  // [-0.632121 0 2]
 Value elu(const Value& x, double alpha = 1, source_location at = source_location::current());
 
-/// x if x > 0, else alpha (exp(x / alpha) - 1).
+/// x if x > 0, else alpha (exp(x / alpha) - 1). alpha is not 0.
 ///
 ///     celu(g.constant({-1.0, 0.0, 2.0}), 2);  // [-0.786939 0 2]
 Value celu(const Value& x, double alpha = 1, source_location at = source_location::current());

@@ -590,6 +590,23 @@ TEST_CASE("indices that are out of range are errors when the model runs") {
               "the position " + std::to_string(position) + " is not one of 3, 0 to 2"));
 }
 
+TEST_CASE("a p of norms below 1, and both scales and sizes of Resize, are refused") {
+  const Tensor image = floats({1, 1, 2, 2}, {1, 2, 3, 4});
+  for (const std::int64_t p : {0, -1}) {
+    const OneNode pool{"LpPool", 18, {{"kernel_shape", Ints{2, 2}}, integer("p", p)}};
+    CHECK(has(error_of(pool, {image}), "lp_pool: p is " + std::to_string(p) + "; it must be finite and at least 1"));
+    CHECK(has(error_of({"GlobalLpPool", 2, {integer("p", p)}}, {image}),
+              "attribute 'p' is " + std::to_string(p) + "; it must be at least 1"));
+  }
+  const std::int64_t beyond_int = (std::int64_t{1} << 32) + 1;
+  CHECK(has(error_of({"LpNormalization", 22, {integer("p", beyond_int)}}, {image}), "is 4294967297, not 1 or 2"));
+  CHECK(has(error_of({"Celu", 12, {{"alpha", 0.0}}}, {kThree}), "celu: alpha is 0"));
+  const Tensor scales = floats({4}, {1, 1, 2, 2}), sizes = longs({4}, {1, 1, 4, 4}), none;
+  CHECK(has(error_of({"Resize", 18}, {image, none, scales, sizes}), "it has both scales and sizes; remove one"));
+  CHECK(error_of({"Resize", 18}, {image, none, scales, longs({0}, {})}) == "");
+  CHECK(error_of({"Resize", 18}, {image, none, floats({0}, {}), sizes}) == "");
+}
+
 TEST_CASE("numbers that are no sizes") {
   const Tensor huge = floats({}, {1e30F});
   CHECK(has(error_of({"OneHot", 11}, {longs({1}, {0}), huge, longs({2}, {0, 1})}), "is no number of elements"));

@@ -3,6 +3,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/format.hpp"
 #include "ops/array/array.hpp"
 #include "ops/array/reshape.hpp"
 #include "ops/build.hpp"
@@ -158,11 +159,12 @@ Outs to_global_pool(Context& c) {
 }
 
 Outs to_global_lp_pool(Context& c) {
-  const auto p = static_cast<double>(c.integer("p", 2));
+  const std::int64_t p = c.integer("p", 2);
+  if (p < 1) Context::fail(formatted("attribute 'p' is {}; it must be at least 1", p));
   Ints axes;
   for (int d = 2; d < c.rank(0); ++d) axes.push_back(d);
-  const Value powers = pow(abs(c.in(0)), p);
-  return pow(sum(powers, axes, true), 1 / p);
+  const Value powers = pow(abs(c.in(0)), static_cast<double>(p));
+  return pow(sum(powers, axes, true), 1 / static_cast<double>(p));
 }
 
 Outs to_col2im(Context& c) {

@@ -1,6 +1,7 @@
 // Converters of normalisation and of dropout.
 #include "ops/nn/norm.hpp"
 
+#include "base/format.hpp"
 #include "base/number_text.hpp"
 #include "ops/array/reshape.hpp"
 #include "ops/math/broadcast.hpp"
@@ -103,7 +104,9 @@ Outs to_lrn(Context& c) {
 }
 
 Outs to_lp_norm(Context& c) {
-  return lp_normalize(c.in(0), c.integer("axis", -1), static_cast<int>(c.integer("p", 2)));
+  const std::int64_t p = c.integer("p", 2);
+  if (p != 1 && p != 2) Context::fail(formatted("attribute 'p' is {}, not 1 or 2", p));
+  return lp_normalize(c.in(0), c.integer("axis", -1), static_cast<int>(p));
 }
 
 /// MeanVarianceNormalization. As ONNX defines it, the epsilon is added to the deviation, not to the variance.

@@ -145,10 +145,10 @@ Outs to_resize(Context& c) {
   const std::string policy = c.text("keep_aspect_ratio_policy", "stretch");
   std::vector<ResizedDim> dims;
   const Tensor scales = c.has(2) ? c.constant(2) : Tensor();
-  if (scales.defined() && scales.count() > 0)
-    dims = scaled(c, axes, numbers_of(scales));
-  else
-    dims = sized(c, axes, c.ints(3), policy);
+  const bool by_scales = scales.defined() && scales.count() > 0;
+  if (by_scales && c.has(3) && c.type(3).shape != Shape{std::int64_t{0}})
+    Context::fail("it has both scales and sizes; remove one of the two inputs");
+  dims = by_scales ? scaled(c, axes, numbers_of(scales)) : sized(c, axes, c.ints(3), policy);
   if (resizing.coordinates == Coordinates::crop) {
     const Floats roi = numbers_of(c.constant(1));
     if (roi.size() != 2 * axes.size()) Context::fail("roi has " + std::to_string(roi.size()) + " numbers");
