@@ -546,6 +546,22 @@ TEST_CASE("random numbers") {
   for (std::int64_t count : seen) CHECK((count > 850 && count < 1150));
 }
 
+TEST_CASE("means of integers are exact, and rounded toward zero") {
+  const std::int64_t odd = (std::int64_t{1} << 53) + 1, large = std::numeric_limits<std::int64_t>::max();
+  const auto mean_of = [](const Tensor& x) { return OneNode{"ReduceMean", 18, {integer("keepdims", 0)}}.text({x}); };
+  CHECK(mean_of(longs({3}, {odd, odd, odd})) == std::to_string(odd));
+  CHECK(mean_of(longs({4}, {large, large, large - 1, large})) == std::to_string(large - 1));
+  CHECK(mean_of(longs({2}, {-large, -large})) == std::to_string(-large));
+  CHECK(mean_of(longs({2}, {-5, 2})) == "-1");
+  CHECK(mean_of(longs({2}, {5, -2})) == "1");
+  CHECK(mean_of(longs({3}, {7, -3, -3})) == "0");
+  CHECK(mean_of(longs({3}, {-7, 3, 3})) == "0");
+  CHECK(mean_of(longs({}, {odd})) == std::to_string(odd));
+  CHECK(mean_of(longs({0}, {})) == "0");
+  CHECK(OneNode{"ReduceMean", 18}.text({longs({2, 2}, {odd, odd + 2, 1, 2}), longs({1}, {1})}) ==
+        "[[" + std::to_string(odd + 1) + "] [1]]");
+}
+
 TEST_CASE("indices that are out of range are errors when the model runs") {
   const Tensor logits = floats({1, 3}, {0, 0, 0});
   for (const std::int64_t label : {-1, 3}) {

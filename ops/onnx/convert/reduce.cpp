@@ -2,6 +2,7 @@
 #include "ops/math/reduce.hpp"
 
 #include "ops/array/reshape.hpp"
+#include "ops/math/broadcast.hpp"
 #include "ops/math/cumulative.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
@@ -75,10 +76,34 @@ Outs to_log_sum_exp(Context& c) {
   return in_floats(c, [&](const Value& x) { return reduced(log_sum_exp, x, r); });
 }
 
+/// The exact means of integers, rounded toward zero. They are computed from the quotients and remainders of the
+/// elements by their number, so that no sum overflows. The mean of no elements is 0.
+Value mean_of_integers(const Value& x, const Reduction& r) {
+  const Value count = maximum(size_of(x, r.axes, x.dtype()), 1);
+  const Value quotients = x / count;
+  const Value remainders = x - quotients * count;
+  const Value sum_of_remainders = reduced(sum, remainders, r);
+  const Value carry = sum_of_remainders / count;
+  const Value whole = reduced(sum, quotients, r) + carry;
+  if (x.dtype() == DType::uint64) return whole;
+  // The mean is whole + left / count. If both have different signs, rounding toward zero takes a step of 1.
+  const Value left = sum_of_remainders - carry * count;
+  const Value negative = less(whole, 0), too_low = greater(left, 0);
+  const Value positive = greater(whole, 0), too_high = less(left, 0);
+  const Value below = logical_and(negative, too_low);
+  const Value above = logical_and(positive, too_high);
+  const Value up = whole + cast(below, x.dtype());
+  return up - cast(above, x.dtype());
+}
+
 /// ReduceMean. It also takes integers; their quotient is truncated.
 Outs to_mean(Context& c) {
   const Reduction r = reduction(c);
-  return in_floats(c, [&](const Value& x) { return reduced(mean, x, r); });
+  const Value x = c.in(0);
+  if (is_float(x.dtype())) return reduced(mean, x, r);
+  if (r.none || x.rank() == 0) return identity(x);
+  const DType wide = x.dtype() == DType::uint64 ? DType::uint64 : DType::int64;
+  return cast(mean_of_integers(cast(x, wide), r), x.dtype());
 }
 
 using ArgBest = Value (*)(const Value&, std::int64_t, bool, source_location);
