@@ -256,6 +256,12 @@ TEST_CASE("ensembles of trees") {
                           1,
                           "ai.onnx.ml"};
   CHECK(regressor.text({floats({3, 2}, {0, 1, 0, 2, 0, nan})}) == "[[8] [10] [8]]");
+  OneNode twice = regressor;  // two weights of one leaf for one target are added
+  twice.attributes[11] = {"target_treeids", Ints{0, 0, 1, 1}};
+  twice.attributes[12] = {"target_nodeids", Ints{1, 2, 0, 0}};
+  twice.attributes[13] = {"target_ids", Ints{0, 0, 0, 0}};
+  twice.attributes[14] = {"target_weights", Floats{4, 8, 7, 3}};
+  CHECK(twice.text({floats({3, 2}, {0, 1, 0, 2, 0, nan})}) == "[[8] [10] [8]]");
   const auto with_feature = [&](std::int64_t feature) {
     OneNode node = regressor;
     node.attributes[5] = {"nodes_featureids", Ints{feature, 0, 0, 0}};
@@ -263,6 +269,80 @@ TEST_CASE("ensembles of trees") {
   };
   CHECK(has(with_feature(-1), "node 0 tests feature -1; features are numbered from 0"));
   CHECK(has(with_feature(2), "node 0 tests feature 2, and its input has 2 features, 0 to 1"));
+}
+
+TEST_CASE("classifiers of trees") {
+  // Two trees over features 0 and 1. Each leaf has a weight of one class, or of two.
+  const auto classifier = [](const Ints& ids, const Floats& weights, const Ints& labels, const char* how,
+                             const Floats& base = {}) {
+    OneNode node{"TreeEnsembleClassifier",
+                 1,
+                 {{"nodes_treeids", Ints{0, 0, 0, 1, 1, 1}},
+                  {"nodes_nodeids", Ints{0, 1, 2, 0, 1, 2}},
+                  {"nodes_featureids", Ints{0, 0, 0, 1, 0, 0}},
+                  {"nodes_values", Floats{0, 0, 0, 0, 0, 0}},
+                  {"nodes_modes", onnx::Strings{"BRANCH_LEQ", "LEAF", "LEAF", "BRANCH_LEQ", "LEAF", "LEAF"}},
+                  {"nodes_truenodeids", Ints{1, 0, 0, 1, 0, 0}},
+                  {"nodes_falsenodeids", Ints{2, 0, 0, 2, 0, 0}},
+                  {"class_treeids", Ints{0, 0, 1, 1}},
+                  {"class_nodeids", Ints{1, 2, 1, 2}},
+                  {"class_ids", ids},
+                  {"class_weights", weights},
+                  {"classlabels_int64s", labels},
+                  text("post_transform", how)},
+                 2,
+                 "ai.onnx.ml"};
+    if (!base.empty()) node.attributes.push_back({"base_values", base});
+    return node;
+  };
+  const Tensor x = floats({4, 2}, {-1, -1, -1, 1, 1, -1, 1, 1});
+  const auto results = [&](const OneNode& node) {
+    const std::vector<Tensor> outs = node.run({x});
+    CHECK(outs[1].dtype() == DType::float32);
+    return outs[0].str() + " " + outs[1].str();
+  };
+  // Three classes: the sums of the weights, and the label of the largest sum, the first of equal ones.
+  const Ints ids{0, 1, 2, 1}, three{10, 20, 30}, two{5, 7};
+  CHECK(results(classifier(ids, {1, 2, 3, 4}, three, "NONE")) == "[30 20 30 20] [[1 0 3] [1 4 0] [0 2 3] [0 6 0]]");
+  CHECK(results(classifier(ids, {1, 2, 3, 4}, three, "NONE", {9, 0, 0})) ==
+        "[10 10 10 10] [[10 0 3] [10 4 0] [9 2 3] [9 6 0]]");
+  const std::vector<Tensor> softmax = classifier(ids, {1, 2, 3, 4}, three, "SOFTMAX").run({x});
+  const double e1 = std::exp(1.0), e3 = std::exp(3.0);
+  CHECK(softmax[1].number(0) == doctest::Approx(e1 / (e1 + 1 + e3)));
+  CHECK(softmax[1].number(2) == doctest::Approx(e3 / (e1 + 1 + e3)));
+  const std::vector<Tensor> zeros = classifier(ids, {1, 2, 3, 4}, three, "SOFTMAX_ZERO").run({x});
+  CHECK(zeros[1].number(0) == doctest::Approx(e1 / (e1 + e3)));
+  CHECK(zeros[1].number(1) == 0);
+  const std::vector<Tensor> logistic = classifier(ids, {1, 2, 3, 4}, three, "LOGISTIC").run({x});
+  CHECK(logistic[1].number(2) == doctest::Approx(1 / (1 + std::exp(-3.0))));
+  // The quantiles of 0.5, 0.975 and 0.025, by onnxruntime's approximation.
+  const std::vector<Tensor> probit =
+      classifier({0, 1, 2, 1}, {0.25, 0.975, 0.025, 0.5}, three, "PROBIT", {0.25, 0, 0}).run({x});
+  CHECK(std::abs(probit[1].number(0)) < 1e-6);
+  CHECK(probit[1].number(2) == doctest::Approx(-1.96).epsilon(0.01));
+  // Two classes with weights of both.
+  CHECK(results(classifier({0, 1, 0, 1}, {1, 2, 3, 4}, two, "NONE")) == "[5 7 5 7] [[4 0] [1 4] [3 2] [0 6]]");
+  // Weights of one class: probabilities, or numbers that become probabilities.
+  const Ints one{0, 0, 0, 0};
+  CHECK(results(classifier(one, {0.25, 0.5, 0.25, 0.5}, two, "NONE")) ==
+        "[5 7 7 7] [[0.5 0.5] [0.25 0.75] [0.25 0.75] [0 1]]");
+  const OneNode odds = classifier(one, {-1, 2, -1, 0.5}, two, "LOGISTIC", {0.25});
+  CHECK(odds.run({x})[0].str() == "[5 5 7 7]");
+  CHECK(odds.run({x})[1].number(1) == doctest::Approx(1 / (1 + std::exp(1.75))));
+  CHECK(odds.run({x})[1].number(0) == doctest::Approx(1 / (1 + std::exp(-1.75))));
+  // Cases for which onnxruntime and the reference implementation differ.
+  CHECK(
+      has(error_of(classifier(one, {1, 2, 3, 4}, two, "LOGISTIC"), {x}), "weights of one, none negative: its meaning"));
+  CHECK(has(error_of(classifier(one, {-1, 2, 3, 4}, two, "NONE"), {x}), "weights of one, some negative: its meaning"));
+  CHECK(has(error_of(classifier(one, {-1, 2, 3, 4}, two, "SOFTMAX"), {x}), "give weights of both classes"));
+  CHECK(has(error_of(classifier({1, 1, 1, 1}, {1, 2, 3, 4}, two, "NONE"), {x}), "they must be of class 0"));
+  CHECK(has(error_of(classifier(ids, {1, 2, 3, 4}, two, "NONE"), {x}), "a leaf of class 2; there are 2, 0 to 1"));
+  CHECK(has(error_of(classifier(one, {1, 2, 3, 4}, {5}, "NONE"), {x}), "it has one class"));
+  CHECK(has(error_of(classifier(ids, {1, 2, 3, 4}, three, "NONE", {1, 2}), {x}), "base_values has 2 elements for 3"));
+  OneNode texts = classifier(ids, {1, 2, 3, 4}, {}, "NONE");
+  texts.attributes.push_back({"classlabels_strings", onnx::Strings{"a", "b", "c"}});
+  CHECK(
+      has(error_of(texts, {x}), "its labels are texts, which ferry does not compute with; export the model with int"));
 }
 
 TEST_CASE("ops as they were in older operator sets") {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numbers>
+#include <numeric>
 
 #include "base/format.hpp"
 #include "ops/array/array.hpp"
@@ -178,9 +180,23 @@ Value aggregated(const Value& weights, Aggregate aggregate, std::int64_t trees) 
   return select(equal(abs(best), nothing(Aggregate::least)), 0, best);  // no leaf has the target
 }
 
+/// The quantile of the standard normal distribution, sqrt(2) erfinv(2 p - 1), as onnxruntime computes it (Winitzki, "A
+/// handy approximation for the error function and its inverse", 2008).
+Value probit(const Value& p) {
+  constexpr double kA = 0.147;
+  const Value x = p * 2 - 1;
+  const Value low = 1 - x;
+  const Value logarithm = log(low * (x + 1));
+  const Value half = logarithm / 2 + 2 / (std::numbers::pi * kA);
+  const Value other = logarithm / kA;
+  const Value size = sqrt(sqrt(square(half) - other) - half) * std::numbers::sqrt2;
+  return sign(x) * size;
+}
+
 /// Applies the post_transform `how` to the scores. SOFTMAX_ZERO leaves scores of 0 unchanged.
 Value transformed(const Value& scores, const std::string& how) {
   if (how == "NONE") return scores;
+  if (how == "PROBIT") return probit(scores);
   if (is_one(scores.shape()[1]))
     Context::fail("a post_transform of '" + how + "' for one target, which onnxruntime leaves out");
   if (how == "LOGISTIC") return sigmoid(scores);
@@ -300,7 +316,7 @@ Outs to_tree_ensemble(Context& c) {
   return transformed(scores, std::string(kTransforms[transform]));
 }
 
-// ---- TreeEnsembleRegressor ----
+// ---- TreeEnsembleRegressor, and the attributes that TreeEnsembleClassifier also has ----
 
 Branch branch_named(const std::string& mode) {
   constexpr std::pair<std::string_view, Branch> kNames[] = {{"BRANCH_LEQ", Branch::leq}, {"BRANCH_LT", Branch::lt},
@@ -325,7 +341,8 @@ std::int64_t found(const std::map<NodeId, std::int64_t>& numbers, std::int64_t t
   return at->second;
 }
 
-Forest old_forest_of(Context& c, std::int64_t targets, Aggregate aggregate) {
+/// `kind` is "target" or "class": the beginning of the names of the attributes of the leaves.
+Forest old_forest_of(Context& c, const std::string& kind, std::int64_t targets, Aggregate aggregate) {
   Forest forest;
   forest.targets = targets;
   c.no_effect({"nodes_hitrates", "nodes_hitrates_as_tensor"});
@@ -355,23 +372,34 @@ Forest old_forest_of(Context& c, std::int64_t targets, Aggregate aggregate) {
     if (forest.is_leaf(static_cast<std::int64_t>(i))) fail_walk(ids[i]);
   }
   for (const auto& [tree, root] : roots) forest.roots.push_back(root);
-  const Ints of_tree = c.integers("target_treeids"), of_node = c.integers("target_nodeids"),
-             of = c.integers("target_ids");
-  const Floats weights = numbers_of(c, "target_weights");
+  const Ints of_tree = c.integers(kind + "_treeids"), of_node = c.integers(kind + "_nodeids"),
+             of = c.integers(kind + "_ids");
+  const Floats weights = numbers_of(c, kind + "_weights");
   for (const auto length : {std::ssize(of_node), std::ssize(of), std::ssize(weights)})
-    check_length(length, std::ssize(of_tree), "a list of targets");
+    check_length(length, std::ssize(of_tree), "a list of leaves");
   const double none = nothing(aggregate);
   forest.weights.assign(static_cast<std::size_t>(targets), none);
   for (std::size_t k = 0; k < of.size(); ++k) {
-    if (of[k] < 0 || of[k] >= targets) Context::fail("a target of " + std::to_string(of[k]));
+    if (of[k] < 0 || of[k] >= targets)
+      Context::fail(formatted("a leaf of {} {}; there are {}, 0 to {}", as_is(kind), of[k], targets, targets - 1));
     std::int64_t& leaf = forest.leaf[static_cast<std::size_t>(found(numbers, of_tree[k], of_node[k]))];
     if (leaf == 0) {
       leaf = std::ssize(forest.weights) / targets;
       forest.weights.insert(forest.weights.end(), static_cast<std::size_t>(targets), none);
     }
-    forest.weights[static_cast<std::size_t>(leaf * targets + of[k])] = weights[k];
+    double& weight = forest.weights[static_cast<std::size_t>(leaf * targets + of[k])];
+    weight = aggregate == Aggregate::least  ? std::min(weight, weights[k])
+             : aggregate == Aggregate::most ? std::max(weight, weights[k])
+                                            : weight + weights[k];
   }
   return forest;
+}
+
+/// The scores [rows,targets] of a forest for input 0, in float64 if the input is, else in float32.
+Value old_scores(Context& c, const Forest& forest, Aggregate aggregate) {
+  const Value x = is_float(c.type(0).dtype) ? c.in(0) : cast(c.in(0), DType::float32);
+  const DType within = x.dtype() == DType::float64 ? DType::float64 : DType::float32;
+  return aggregated(leaves_of(c, forest, x, within), aggregate, std::ssize(forest.roots));
 }
 
 Outs to_tree_regressor(Context& c) {
@@ -383,17 +411,79 @@ Outs to_tree_regressor(Context& c) {
   if (known == std::end(kNames)) Context::fail("an aggregate_function of '" + name + "'");
   const std::int64_t targets = c.integer("n_targets");
   check_targets(targets, std::ssize(c.integers("target_ids")));
-  const Forest forest = old_forest_of(c, targets, known->second);
-  const Value x = is_float(c.type(0).dtype) ? c.in(0) : cast(c.in(0), DType::float32);
-  const DType within = x.dtype() == DType::float64 ? DType::float64 : DType::float32;
-  Value scores = aggregated(leaves_of(c, forest, x, within), known->second, std::ssize(forest.roots));
+  const Forest forest = old_forest_of(c, "target", targets, known->second);
+  Value scores = old_scores(c, forest, known->second);
   const Floats base = numbers_of(c, "base_values");
-  if (!base.empty()) scores = scores + list(c, base, within, {std::ssize(base)});
+  if (!base.empty()) scores = scores + list(c, base, scores.dtype(), {std::ssize(base)});
   return cast(transformed(scores, c.text("post_transform", "NONE")), DType::float32);
+}
+
+// ---- TreeEnsembleClassifier ----
+
+/// The labels of the classes. Texts are replaced by the numbers of the classes, if nothing uses the labels.
+Ints class_labels(Context& c) {
+  const Ints labels = c.integers("classlabels_int64s");
+  const Strings texts = c.texts("classlabels_strings");
+  if (texts.empty()) return labels;
+  if (!labels.empty()) Context::fail("it has both classlabels_int64s and classlabels_strings");
+  if (c.is_used(0))
+    Context::fail("its labels are texts, which ferry does not compute with; export the model with integer labels");
+  Ints numbers(texts.size());
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
+/// The results of a classifier: the position of the top class, and the scores of the classes.
+struct Classified {
+  Value place, scores;
+};
+
+/// Two classes with the weights of one class only: the score s is a probability p, and the scores are 1 - p and p; or s
+/// becomes a probability by a sigmoid. Throws Error(file) in the cases for which onnxruntime and ONNX's reference
+/// implementation give different scores.
+Classified classified_by_one_score(Context& c, const Value& s, const std::string& how, const Floats& base) {
+  const Ints ids = c.integers("class_ids");
+  const Floats weights = numbers_of(c, "class_weights");
+  if (ids[0] != 0) Context::fail("all weights are of class 1 of 2; they must be of class 0");
+  if (base.size() == 2 && base[0] != base[1])
+    Context::fail("its base_values differ, and its weights are of one class of 2");
+  const Value score = base.empty() ? s : s + base[0];
+  const bool negative = std::any_of(weights.begin(), weights.end(), [](double weight) { return weight < 0; });
+  if (how == "NONE" && !negative && base.size() < 2)
+    return {cast(squeeze(greater(score, 0.5), {1}), DType::int64), concat({1 - score, score}, 1)};
+  if (how == "LOGISTIC" && (negative || base.size() == 2))
+    return {cast(squeeze(greater(score, 0), {1}), DType::int64), sigmoid(concat({-score, score}, 1))};
+  Context::fail(
+      formatted("a post_transform of '{}' for two classes with the weights of one, {}: its meaning is not "
+                "defined; give weights of both classes",
+                how, as_is(negative ? "some negative" : "none negative")));
+}
+
+Classified classified(const Value& sums, const std::string& how) {
+  return {argmax(sums, 1), transformed(sums, how)};
+}
+
+Outs to_tree_classifier(Context& c) {
+  const Ints labels = class_labels(c), ids = c.integers("class_ids");
+  const std::int64_t classes = std::ssize(labels);
+  check_targets(classes, std::ssize(ids));
+  if (classes < 2) Context::fail("it has one class; it must have two or more");
+  const Forest forest = old_forest_of(c, "class", classes, Aggregate::sum);
+  const Value sums = old_scores(c, forest, Aggregate::sum);
+  const Floats base = numbers_of(c, "base_values");
+  const std::string how = c.text("post_transform", "NONE");
+  const bool one_score =
+      classes == 2 && !ids.empty() && std::ranges::all_of(ids, [&](auto id) { return id == ids[0]; });
+  if (!base.empty() && !(one_score && base.size() == 1)) check_length(std::ssize(base), classes, "base_values");
+  const Classified found = one_score      ? classified_by_one_score(c, slice(sums, 1, 0, 1), how, base)
+                           : base.empty() ? classified(sums, how)
+                                          : classified(sums + list(c, base, sums.dtype(), {classes}), how);
+  return {gather(list(c, labels), found.place), cast(found.scores, DType::float32)};
 }
 
 constexpr ConvertOp kTrees[] = {
     {"ai.onnx.ml.TreeEnsemble", 5, to_tree_ensemble},
+    {"ai.onnx.ml.TreeEnsembleClassifier", 1, to_tree_classifier},
     {"ai.onnx.ml.TreeEnsembleRegressor", 1, to_tree_regressor},
 };
 
