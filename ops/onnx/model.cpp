@@ -320,6 +320,19 @@ class Reader {
     }
   }
 
+  /// Throws Error(file) with the first and the last nodes of the cycle.
+  [[noreturn]] static void refuse_cycle(const std::vector<ModelNode>& nodes, const std::vector<Need>& cycle) {
+    constexpr std::size_t kFirst = 5, kLast = 3;
+    std::string text = formatted("{} nodes form a cycle: ", cycle.size());
+    for (std::size_t i = 0; i < cycle.size(); ++i) {
+      const bool shown = cycle.size() <= kFirst + kLast || i < kFirst || i + kLast >= cycle.size();
+      if (shown) text += nodes[cycle[i].from].str() + " -> ";
+      if (!shown && i == kFirst) text += "… -> ";
+    }
+    throw Error(Code::file, text + nodes[cycle[0].from].str())
+        .hint("remove one of these inputs; the op Loop carries a value from one iteration to the next");
+  }
+
   static std::vector<ModelNode> sorted(std::vector<ModelNode> nodes) {
     std::unordered_map<std::string_view, std::uint32_t> makers;
     for (std::uint32_t i = 0; i < nodes.size(); ++i)
@@ -333,11 +346,7 @@ class Reader {
           needs.push_back({maker->second, i});
     }
     const Sorted sorted = sort_by_need(static_cast<std::uint32_t>(nodes.size()), needs);
-    if (!sorted.cycle.empty()) {
-      std::string text = "nodes form a cycle: ";
-      for (const Need& need : sorted.cycle) text += nodes[need.from].str() + " -> ";
-      fail(text + nodes[sorted.cycle[0].from].str());
-    }
+    if (!sorted.cycle.empty()) refuse_cycle(nodes, sorted.cycle);
     std::vector<ModelNode> result;
     for (const std::uint32_t i : sorted.order) result.push_back(std::move(nodes[i]));
     return result;

@@ -114,6 +114,14 @@ TEST_CASE("009 nodes that form a cycle") {
   const Error error = refusal(model_of(node("a", "Relu", "b") + node("b", "Relu", "a")));
   CHECK(says(error, "nodes form a cycle: "));
   CHECK(says(error, "node \"a\" (Relu) -> node \"b\" (Relu)"));
+  std::string many;
+  for (int i = 0; i < 2000; ++i)
+    many += node("n" + std::to_string(i), "Relu", "n" + std::to_string(i == 0 ? 1999 : i - 1));
+  const Error of_many = refusal(model_of(many));
+  CHECK(says(of_many, "2000 nodes form a cycle: node \"n"));
+  CHECK(says(of_many, " -> … -> "));
+  CHECK(says(of_many, "try: remove one of these inputs"));
+  CHECK(of_many.text().size() < 500);
 }
 
 TEST_CASE("nodes in any order are put in order") {
