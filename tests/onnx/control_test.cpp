@@ -113,6 +113,17 @@ TEST_CASE("a loop whose counter decides sizes is written out") {
             node("s", "ReduceSum", "k, axis") + node("w", "Add", "v, s")) == "[[16 16]]");
 }
 
+TEST_CASE("a loop that nothing ends is refused while it is written out") {
+  const std::string body = body_of(value("input", "i", "int64", {}) + value("input", "c", "bool", {}) +
+                                   "input { name: 'list' } " + "output { name: 'c' } output { name: 'list' } ");
+  const std::string nodes = node("none", "SequenceConstruct", "x") + node("all", "Loop", ",, none", body) +
+                            node("y", "ConcatFromSequence", "all", attribute("axis", "i: 0", "INT"));
+  const Error error =
+      error_of([&] { static_cast<void>(import(model_of(value("input", "x", "float32", {"2"}) + kY + nodes))); });
+  CHECK(says(error, "nothing ends the loop: it has no trip count, and its condition is true in 16384 iterations"));
+  CHECK(says(error, "try: give it a trip count, its input M"));
+}
+
 TEST_CASE("a loop that carries a sequence is written out") {
   const std::string body =
       body_of(value("input", "i", "int64", {}) + value("input", "c", "bool", {}) + "input { name: 'list' } " +

@@ -62,9 +62,13 @@ bool is_too_long(const GraphDef& body, std::int64_t times) {
 }
 
 void check_unrolled(std::int64_t times) {
-  if (times > kMostValues)
-    Context::fail("its body would be written out " + std::to_string(times) + " times; the limit is " +
-                  std::to_string(kMostValues) + " times");
+  if (times <= kMostValues) return;
+  if (times == IntegerRange::kHighest)
+    throw Error(Code::file, "nothing ends the loop: it has no trip count, and its condition is true in {} iterations",
+                kMostValues)
+        .hint("give it a trip count, its input M, or a condition that becomes false");
+  throw Error(Code::file, "its body would be written out {} times; the limit is {} times", times, kMostValues)
+      .hint("give it fewer iterations, or the same sizes in each iteration, so that it stays a loop");
 }
 
 std::int64_t stacking_axis(std::int64_t axis, std::int64_t rank) {
