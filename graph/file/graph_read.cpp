@@ -10,6 +10,7 @@
 #include "base/number_text.hpp"
 #include "base/text.hpp"
 #include "graph/legality.hpp"
+#include "graph/op/infer.hpp"
 
 namespace ferry::graph_read {
 namespace {

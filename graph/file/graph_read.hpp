@@ -9,8 +9,7 @@
 
 namespace ferry::graph_read {
 
-/// Limits on the dims of a shape and the attributes of an op.
-inline constexpr int kMaxRank = 32;
+/// The limit of the attributes of an op.
 inline constexpr int kMaxAttrs = 256;
 
 [[nodiscard]] Shape shape(const file::Shape& from);

@@ -196,6 +196,8 @@ std::vector<Type> infer_types(const OpDef& def, const OpFacts& facts) {
   FERRY_ASSERT(shapes.size() == dtypes.size(), std::string(def.name) + ": notation and dtypes disagree on the outputs");
   std::vector<Type> types;
   for (std::size_t i = 0; i < shapes.size(); ++i) {
+    if (shapes[i].rank() > kMaxRank)
+      OpFacts::fail(formatted("the result would have {} dims; at most {} are allowed", shapes[i].rank(), kMaxRank));
     for (int d = 1; d < shapes[i].rank(); ++d)
       if (shapes[i][d].bounded())
         OpFacts::fail("the result would be " + shapes[i].str() +

@@ -8,6 +8,10 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
+/// The limit of the dims of a value. Graphs, files of graphs and kernels have the same limit, so that everything that
+/// is written can be read.
+inline constexpr int kMaxRank = 32;
+
 /// Checks the attributes and dtypes of `facts` against `def` and returns the type of each output. Throws Error(plan)
 /// with the fault; the caller adds the op's name, inputs and line.
 [[nodiscard]] std::vector<Type> infer_types(const OpDef& def, const OpFacts& facts);

@@ -13,6 +13,7 @@
 #include "graph/file/protobuf_read.hpp"
 #include "graph/file/topological.hpp"
 #include "graph/legality.hpp"
+#include "graph/op/infer.hpp"
 #include "ops/onnx/tensor.hpp"
 
 namespace ferry::onnx {
@@ -21,7 +22,6 @@ namespace {
 using onnx_file::AttributeProto;
 
 constexpr int kMaxDepth = 100;  // of nested messages
-constexpr int kMaxRank = 32;
 constexpr std::int64_t kFirstIrWithDefaults = 4;
 
 [[noreturn]] void fail(const std::string& why) {

@@ -13,6 +13,7 @@
 #include "base/files/open_file.hpp"
 #include "base/format.hpp"
 #include "graph/file/graph_file.hpp"
+#include "graph/op/infer.hpp"
 #include "ops/onnx/model.hpp"
 
 namespace ferry::onnx {
@@ -53,8 +54,6 @@ constexpr std::array<NumberedDType, 28> kNumbered{{{TensorProto::FLOAT, "float32
                                                    {TensorProto::INT2, "int2"},
                                                    {TensorProto::FLOAT6E2M3, "float6e2m3"},
                                                    {TensorProto::FLOAT6E3M2, "float6e3m2"}}};
-
-constexpr int kMaxRank = 32;  // the limit of graph files
 
 [[noreturn]] void fail(const std::string& why) {
   throw Error(Code::file, why);

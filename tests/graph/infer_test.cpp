@@ -39,6 +39,21 @@ TEST_CASE("the cache refuses what inference refuses, each time") {
     CHECK_THROWS_AS(static_cast<void>(cache.infer(sum.def(), GraphFacts(g, inputs, sum.attrs()))), Error);
 }
 
+TEST_CASE("a value with more dims than a file may have is refused when its op is added") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {2});
+  const auto expanded = [&](std::int64_t dims) {
+    Ints axes;
+    for (std::int64_t d = 1; d < dims; ++d) axes.push_back(d);
+    return expand_dims(x, axes);
+  };
+  CHECK(expanded(kMaxRank).rank() == kMaxRank);
+  CHECK_THROWS_WITH_AS(expanded(61), doctest::Contains("the result would have 61 dims; at most 32 are allowed"), Error);
+  Shape shape;
+  for (int d = 0; d <= kMaxRank; ++d) shape.push_back(1);
+  CHECK_THROWS_WITH_AS(g.input("y", DType::float32, shape), doctest::Contains("would have 33 dims"), Error);
+}
+
 TEST_CASE("copies of a shape part when one is changed") {
   Shape a{2, "batch"};
   Shape b = a;

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "graph/op/infer.hpp"
 #include "kernels/cpu/array/strided.hpp"
 #include "kernels/cpu/elements/convert.hpp"
 #include "kernels/cpu/kernels.hpp"
@@ -12,10 +13,13 @@
 #include "kernels/shared/check_range.hpp"
 #include "kernels/shared/dispatch.hpp"
 #include "kernels/shared/indices.hpp"
+#include "kernels/shared/nest.hpp"
 #include "kernels/shared/state.hpp"
 
 namespace ferry::cpu {
 namespace {
+
+static_assert(kMaxDims == kMaxRank);
 
 std::unique_ptr<KernelState> prepare_axis(const KernelSetup& setup) {
   return keep(setup.attrs.get<std::int64_t>("axis"));
