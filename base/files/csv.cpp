@@ -22,6 +22,22 @@ bool is_quoted(std::string_view field) {
   return field.size() >= 2 && field.front() == '"' && field.back() == '"';
 }
 
+/// The separator of a field of several numbers that commas do not separate, such as "1;2"; 0 if the field is another
+/// text.
+char other_separator(std::string_view field) {
+  for (const char separator : {';', '\t', ' ', '|'}) {
+    std::size_t numbers = 0;
+    bool all = true;
+    for (const std::string_view part : split(field, separator)) {
+      if (trimmed(part).empty()) continue;
+      all = all && is_number(trimmed(part));
+      ++numbers;
+    }
+    if (all && numbers > 1) return separator;
+  }
+  return 0;
+}
+
 class Parser {
  public:
   Parser(std::string_view text, std::string_view name, const CsvPart& part, const CsvFieldHandler& take)
@@ -43,8 +59,16 @@ class Parser {
   }
 
  private:
-  [[noreturn]] void fail(std::size_t column, const std::string& why) const {
-    throw Error(Code::file, "{}:{}:{}: {}", name_, number_, column, as_is(why));
+  [[nodiscard]] Error error(std::size_t column, const std::string& why) const {
+    return Error(Code::file, "{}:{}:{}: {}", name_, number_, column, as_is(why));
+  }
+  [[noreturn]] void fail(std::size_t column, const std::string& why) const { throw error(column, why); }
+
+  /// Throws if the field has several numbers, which commas do not separate.
+  void check_separators(std::string_view field) const {
+    if (const char separator = other_separator(field); separator != 0)
+      throw error(column_, formatted("{:?} has numbers separated by {:?}", field, std::string_view(&separator, 1)))
+          .hint("separate numbers by commas, and write decimals with a point");
   }
 
   void next_line() {
@@ -65,7 +89,8 @@ class Parser {
     column_ = begin_ + 1;
     begin_ = end + 1;
     if (field.starts_with('"') && std::ranges::count(field, '"') % 2 != 0)
-      fail(column_, "quotes that do not end on this line; a field must have no line breaks");
+      throw error(column_, "quotes that do not end on this line; a field must have no line breaks")
+          .hint("remove the line break; if it is in a header, you can skip the header's lines (`skip` of read_csv)");
     if (is_quoted(field)) field = trimmed(field.substr(1, field.size() - 2));
     return true;
   }
@@ -82,7 +107,10 @@ class Parser {
 
   bool is_header() {
     bool numbers = false;
-    for (std::string_view field; next_field(field);) numbers = numbers || is_number(field);
+    for (std::string_view field; next_field(field);) {
+      check_separators(field);
+      numbers = numbers || is_number(field);
+    }
     begin_ = 0;
     return !numbers;
   }
@@ -107,8 +135,10 @@ class Parser {
 
   void take(std::string_view field) const {
     if (field.empty()) fail(column_, "an empty field");
-    if (const std::string fault = take_(field); !fault.empty())
-      fail(column_, formatted("{:?} {}", field, as_is(fault)));
+    const std::string fault = take_(field);
+    if (fault.empty()) return;
+    check_separators(field);
+    fail(column_, formatted("{:?} {}", field, as_is(fault)));
   }
 
   std::string_view rest_;

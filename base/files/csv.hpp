@@ -30,9 +30,13 @@ struct CsvPart {
 
 /// Parses a table and calls `take` for each field, without blanks and quotes around the field. The first line is a
 /// header if none of its fields is a number (quotes inside a name stay as they are). LF or CRLF ends a line; the last
-/// line may lack it. Empty lines are allowed only at the end. A UTF-8 byte order mark is skipped. Throws Code::file
-/// with `name`:line:column (both from 1, the column in bytes) for an empty field, a line break in quotes, an error text
-/// from `take`, and a row of another length.
+/// line may lack it. Empty lines are allowed only at the end. A UTF-8 byte order mark is skipped.
+///
+/// Throws Code::file with `name`:line:column (both from 1, the column in bytes) for
+/// - an empty field, or a line break in quotes;
+/// - a field of several numbers with other separators, such as "1;2", also in the first line;
+/// - an error text from `take`;
+/// - a row of another length.
 [[nodiscard]] CsvTable parse_csv(std::string_view text, std::string_view name, const CsvPart& part,
                                  const CsvFieldHandler& take);
 

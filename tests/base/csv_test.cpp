@@ -77,10 +77,14 @@ TEST_CASE("csv: errors name file, line and column") {
     CHECK(error.code() == Code::file);
     CHECK(error.text() == why);
   };
+  const std::string in_quotes =
+      ": quotes that do not end on this line; a field must have no line breaks\n  try: remove the line break; if it is "
+      "in "
+      "a header, you can skip the header's lines (`skip` of read_csv)";
   refused("1,2\n3,x4\n", "x.csv:2:3: \"x4\" is not a number");
   refused("1,2x\n", "x.csv:1:3: \"2x\" is not a number");
-  refused("\"a\nb\",c\n1,2\n", "x.csv:1:1: quotes that do not end on this line; a field must have no line breaks");
-  refused("1,\"2\n\"\n", "x.csv:1:3: quotes that do not end on this line; a field must have no line breaks");
+  refused("\"a\nb\",c\n1,2\n", "x.csv:1:1" + in_quotes);
+  refused("1,\"2\n\"\n", "x.csv:1:3" + in_quotes);
   refused("a,b\n1,\n", "x.csv:2:3: an empty field");
   refused("1,2\n3\n", "x.csv:2:1: 1 fields, and the line before has 2");
   refused("a,b\n1,2,3\n", "x.csv:2:1: 3 fields, and the line before has 2");
@@ -90,6 +94,18 @@ TEST_CASE("csv: errors name file, line and column") {
   refused("1\n0x10\n", "x.csv:2:1: \"0x10\" is not a number");
   refused("a,\xff\n1,2\n", "x.csv:1:3: the column's name \"\\xff\" is not UTF-8");
   refused(std::string_view("1\n2\0\n", 5), "x.csv:2:1: \"2\\x00\" is not a number");
+}
+
+TEST_CASE("csv: numbers that commas do not separate are refused, and are no header") {
+  for (const std::string row : {"1;2", "1\t2", "1 2", "1 ;  2", "1|2|3", "1.5;2e3;", "1;2,3"}) {
+    const Error first = error_of([&] { (void)parsed(row + "\n"); });
+    CHECK(first.code() == Code::file);
+    CHECK(first.text().starts_with("x.csv:1:1: \"1"));
+    CHECK(test::says(first, "has numbers separated by \""));
+    CHECK(test::says(first, "separate numbers by commas"));
+    CHECK(test::says(error_of([&] { (void)parsed("a,b\n" + row + "\n"); }), "x.csv:2:1: \"1"));
+  }
+  CHECK(parsed("from 1 to 2,2 or 3\n1,2\n").names == std::vector<std::string>{"from 1 to 2", "2 or 3"});
 }
 
 TEST_CASE("csv: a long hostile field is cut in the message") {
