@@ -8,6 +8,7 @@
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
+#include "base/files/compress.hpp"
 #include "base/format.hpp"
 #include "base/text.hpp"
 
@@ -245,6 +246,15 @@ NpyDtype npy_dtype(std::string_view descr) {
   const int size = c16 ? 16 : descr[2] - '0';
   const bool order_fits = descr[0] == '<' || (size == 1 && (descr[0] == '|' || descr[0] == '>'));
   return order_fits ? NpyDtype{descr[1], size} : NpyDtype{};
+}
+
+std::vector<std::int64_t> npy_sizes(FileSystem& files, const std::string& path) {
+  const auto file = files.open(path);
+  FileBytes begin(std::min<std::uint64_t>(file->size(), kMagic.size()));
+  file->read(0, begin.span());
+  if (begin.text() == kMagic) return describe(*file, path).shape;
+  const FileBytes content = maybe_decompress(files.read(path), kNoLimit, path);
+  return describe(content.text(), content.size(), path).shape;
 }
 
 ArrayPlace npy_place(const FileReader& file) {

@@ -50,6 +50,10 @@ using AcceptNpy = std::function<void(std::string_view descr, std::span<const std
 [[nodiscard]] NpyArray read_npy(FileSystem& files, const std::string& path, std::uint64_t limit = kNoLimit,
                                 const AcceptNpy& accept = {});
 
+/// The sizes of the array in a file that parse_npy() accepts, also in Fortran order. Reads only the header; reads the
+/// whole file if it is compressed by gzip or zstd. Errors as parse_npy().
+[[nodiscard]] std::vector<std::int64_t> npy_sizes(FileSystem& files, const std::string& path);
+
 /// The place of the array in a file. Reads only the header. Errors as parse_npy(), and Code::file for Fortran order.
 [[nodiscard]] ArrayPlace npy_place(const FileReader& file);
 

@@ -11,6 +11,7 @@
 #include "base/files/files.hpp"
 #include "base/files/npy.hpp"
 #include "base/format.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "graph/op/op_work.hpp"
 #include "graph/types/batches.hpp"
@@ -468,17 +469,18 @@ Values batch(std::span<const Value> arrays, std::int64_t size, const BatchOption
 Shape csv_shape(const std::string& file, std::int64_t skip, source_location at) {
   return of_file(at, [&] {
     const FileBytes text = maybe_decompress(local_files().read(file), kNoLimit, file);
-    const CsvTable table = parse_csv(without_lines(text.text(), skip), file, {.first_line = skip + 1},
-                                     [](std::string_view) { return std::string(); });
+    const CsvTable table = parse_csv(
+        without_lines(text.text(), skip), file, {.first_line = skip + 1}, [](std::string_view field) -> std::string {
+          double number = 0;
+          return parse_real(field, number) == NumberFault::no_number ? "is not a number" : "";
+        });
     return Shape{static_cast<std::int64_t>(table.rows), static_cast<std::int64_t>(table.columns)};
   });
 }
 
 Shape npy_shape(const std::string& file, source_location at) {
   return of_file(at, [&] {
-    const std::vector<std::int64_t> sizes =
-        is_packed(file) ? parse_npy(maybe_decompress(local_files().read(file), kNoLimit, file), file).shape
-                        : npy_place(*local_files().open(file)).shape;
+    const std::vector<std::int64_t> sizes = npy_sizes(local_files(), file);
     return Shape(std::span<const std::int64_t>(sizes));
   });
 }

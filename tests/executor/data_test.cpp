@@ -142,10 +142,28 @@ TEST_CASE("the sizes of a file are known while the graph is built, as its reader
   CHECK(csv_shape(folder / "b.csv.gz", 1).str() == "[2,3]");
   CHECK(npy_shape(npy).str() == "[2,3]");
   CHECK(npy_shape(folder / "b.npy.gz").str() == "[2,3]");
+  // The readers look at the content of a file, not at its name, and take Fortran order; so does npy_shape().
+  std::string fortran(local_files().read(npy).text());
+  fortran.replace(fortran.find("False,"), 6, "True, ");
+  local_files().write(folder / "fortran.npy", fortran);
+  local_files().write(folder / "packed.npy", gzip(local_files().read(npy).span()).text());
+  for (const char* name : {"fortran.npy", "packed.npy"}) CHECK(npy_shape(folder / name).str() == "[2,3]");
   Graph g;
   const Value table = read_csv(g, "a.csv", csv_shape(csv, 1), 1), array = read_npy(g, "a.npy", npy_shape(npy));
   Session session(g, tasks(1), reading(folder));
   CHECK(session.run({table + array})[0].str() == "[[1 3 5] [7 9 11]]");
+  Graph other;
+  const Value by_columns = read_npy(other, "fortran.npy", npy_shape(folder / "fortran.npy"));
+  const Value unpacked = read_npy(other, "packed.npy", npy_shape(folder / "packed.npy"));
+  Session reader(other, tasks(1), reading(folder));
+  const std::vector<Tensor> read = reader.run({by_columns, unpacked});
+  CHECK(read[0].str() == "[[0 2 4] [1 3 5]]");
+  CHECK(read[1].str() == "[[0 1 2] [3 4 5]]");
+  local_files().write(folder / "other.csv", "1;2\n3;4\n");
+  CHECK(test::says(test::error_of([&] { static_cast<void>(csv_shape(folder / "other.csv")); }), "separated by \";\""));
+  local_files().write(folder / "words.csv", "a,b\n1,2\nx,4\n");
+  CHECK(
+      test::says(test::error_of([&] { static_cast<void>(csv_shape(folder / "words.csv")); }), "\"x\" is not a number"));
   const Error missing = test::error_of([&] { static_cast<void>(csv_shape(folder / "none.csv")); });
   CHECK(missing.code() == Code::file);
   CHECK(test::says(missing, "none.csv"));
