@@ -166,7 +166,9 @@ NpyDtype checked_dtype(const std::string& descr, std::string_view name) {
     throw bad(name, formatted("big-endian elements: {:?}", descr))
         .hint("save it with a.astype(a.dtype.newbyteorder('<'))");
   }
-  throw bad(name, formatted("elements of the kind {:?} are not read", descr)).hint("save it as numbers or bools");
+  Error error = bad(name, formatted("elements of the kind {:?} are not read", descr));
+  if (descr.ends_with("V2")) throw error.hint("numpy saves bfloat16 as V2: save a.astype(numpy.float32)");
+  throw error.hint("save it as numbers or bools");
 }
 
 void check_bools(std::span<const std::byte> bytes, std::string_view name) {
@@ -260,7 +262,7 @@ std::vector<std::int64_t> npy_sizes(FileSystem& files, const std::string& path) 
 ArrayPlace npy_place(const FileReader& file) {
   Described described = describe(file, file.name());
   if (described.fortran)
-    throw bad(file.name(), "its rows do not lie together (Fortran order)")
+    throw bad(file.name(), "its rows are not contiguous (Fortran order)")
         .hint("save it with numpy.save(file, numpy.ascontiguousarray(a))");
   return {std::move(described.descr), std::move(described.shape), described.data, 1};
 }

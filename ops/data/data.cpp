@@ -44,6 +44,19 @@ std::vector<Shape> table_shape(const OpFacts& facts) {
   return shapes;
 }
 
+/// Checks that npy files have the declared dtype.
+void check_npy_dtype(const OpFacts& facts) {
+  const DType dtype = facts.attr<DType>("dtype");
+  if (npy_descr_of(dtype).empty())
+    OpFacts::fail(formatted("npy files have no {}; save the array as float32, read float32 and cast it to {}",
+                            name_of(dtype), name_of(dtype)));
+}
+
+std::vector<Shape> npy_array_shape(const OpFacts& facts) {
+  check_npy_dtype(facts);
+  return file_shape(facts);
+}
+
 std::vector<Shape> raw_shape(const OpFacts& facts) {
   std::vector<Shape> shapes = file_shape(facts);
   if (shapes[0].rank() == 0) OpFacts::fail("a scalar has no rows");
@@ -90,6 +103,7 @@ void check_images(const OpFacts& facts) {
 void check_format(const OpFacts& facts, const std::string& format, const Shape& shape) {
   if (facts.attrs().get_or<std::int64_t>("skip", 0) < 0) OpFacts::fail("skip is negative");
   if (format == "csv" && shape.rank() != 2) OpFacts::fail("a table has two dims, not " + shape.str());
+  if (format == "npy") check_npy_dtype(facts);
   if (format == "libsvm") check_features(facts.attrs().get_or<std::int64_t>("features", 0));
   if (format == "images") check_images(facts);
   const auto of_format = [&](const FilePart& part) { return part.format == format; };
@@ -256,7 +270,7 @@ constexpr OpDef kReadNpy{.name = "ReadNpy",
                          .types = "->@dtype",
                          .attrs = kFileAttrs,
                          .index_of = file_index,
-                         .infer = file_shape,
+                         .infer = npy_array_shape,
                          .flags = kStateful | kOnce,
                          .no_grad = kNoInputs};
 

@@ -18,10 +18,10 @@ DType dtype_of_npy(std::string_view descr, const std::string& path) {
       .hint("convert it to one of " + kAnyType.str());
 }
 
-std::string_view descr_of(const Tensor& tensor, const std::string& name) {
-  if (const std::string_view descr = npy_descr_of(tensor.dtype()); !descr.empty()) return descr;
-  throw Error(Code::usage, "--out: '{}' is {}, which .npy files have not", name, name_of(tensor.dtype()))
-      .hint("cast it to float32 in the graph");
+std::string_view descr_of(DType dtype, const std::string& name) {
+  if (const std::string_view descr = npy_descr_of(dtype); !descr.empty()) return descr;
+  throw Error(Code::usage, "--out: '{}' is {}, and npy files have no {}", name, name_of(dtype), name_of(dtype))
+      .hint("cast it to float32 in the graph; without --out, ferry prints it");
 }
 
 }  // namespace
@@ -47,7 +47,8 @@ std::string file_name_of(const std::string& name) {
   return safe;
 }
 
-void check_npy_names(std::span<const std::string> names) {
+void check_npy_files(std::span<const std::string> names, std::span<const DType> dtypes) {
+  for (std::size_t i = 0; i < names.size(); ++i) static_cast<void>(descr_of(dtypes[i], names[i]));
   std::map<std::string, std::string> files;
   for (const std::string& name : names)
     if (const auto [at, fresh] = files.emplace(file_name_of(name), name); !fresh)
@@ -56,11 +57,12 @@ void check_npy_names(std::span<const std::string> names) {
 }
 
 void write_npy_files(const std::string& folder, std::span<const std::string> names, std::span<const Tensor> tensors) {
-  check_npy_names(names);
-  for (std::size_t i = 0; i < names.size(); ++i) static_cast<void>(descr_of(tensors[i], names[i]));
+  std::vector<DType> dtypes;
+  for (const Tensor& tensor : tensors) dtypes.push_back(tensor.dtype());
+  check_npy_files(names, dtypes);
   local_files().make_folders(folder);
   for (std::size_t i = 0; i < names.size(); ++i)
-    write_npy(local_files(), folder + "/" + file_name_of(names[i]) + ".npy", descr_of(tensors[i], names[i]),
+    write_npy(local_files(), folder + "/" + file_name_of(names[i]) + ".npy", npy_descr_of(dtypes[i]),
               tensors[i].sizes(), tensors[i].bytes());
 }
 

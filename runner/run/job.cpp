@@ -112,10 +112,10 @@ void add_compared_options(RunOptions& options) {
   given("--report", !options.report.empty());
 }
 
-void check_written_files(const RunOptions& options, std::span<const std::string> names, bool is_main,
-                         bool has_fetches) {
+void check_written_files(const RunOptions& options, std::span<const std::string> names, std::span<const DType> dtypes,
+                         bool is_main, bool has_fetches) {
   if (!options.out.empty() && (is_main || has_fetches)) {
-    check_npy_names(names);
+    check_npy_files(names, dtypes);
     check_written_folder("--out", options.out);
   }
   if (!is_main) return;

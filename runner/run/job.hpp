@@ -37,8 +37,9 @@ void add_compared_options(RunOptions& options);
 
 /// Error(file) if a file that the run writes at its end has no folder, or is a folder; other errors if it cannot be
 /// written. All processes call it before the first step. The process of task 0 (`is_main`) checks all files; another
-/// process that has fetches checks --out. `names`: the names of the fetches.
-void check_written_files(const RunOptions& options, std::span<const std::string> names, bool is_main, bool has_fetches);
+/// process that has fetches checks --out. `names` and `dtypes`: the names and dtypes of the fetches.
+void check_written_files(const RunOptions& options, std::span<const std::string> names, std::span<const DType> dtypes,
+                         bool is_main, bool has_fetches);
 
 /// Runs all parts of a work even if one of them fails.
 class Attempts {

@@ -52,7 +52,9 @@ class Run {
 
   void run(const Cluster& cluster, const Loop& loop) {
     cluster_ = &cluster;
-    check_written_files(options_, selection_.names, is_main(), has_fetches());
+    std::vector<DType> dtypes;
+    for (const Value& value : selection_.request.fetches) dtypes.push_back(value.dtype());
+    check_written_files(options_, selection_.names, dtypes, is_main(), has_fetches());
     require_own_parts(cluster, options_.feed_parts);
     selection_.request.feeds = parse_feeds(inputs_of(graph_), {own_feeds(cluster, options_.feeds), options_.feed_parts},
                                            cluster.local_tasks());

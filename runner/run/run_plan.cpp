@@ -175,8 +175,12 @@ void run_in(const Cluster& cluster, Plan given, const Compared& compared, std::s
   const bool has_fetches =
       !plan.fetches.empty() && std::find(here.begin(), here.end(), plan.fetches[0].task) != here.end();
   std::vector<std::string> chosen_names;
-  for (const std::size_t i : chosen) chosen_names.push_back(names[i]);
-  check_written_files(options, chosen_names, is_main, has_fetches);
+  std::vector<DType> chosen_dtypes;
+  for (const std::size_t i : chosen) {
+    chosen_names.push_back(names[i]);
+    chosen_dtypes.push_back(plan.fetches[i].dtype);
+  }
+  check_written_files(options, chosen_names, chosen_dtypes, is_main, has_fetches);
   MetricsSinks metrics = has_fetches ? sinks_of(options, 0, run_report.curves()) : MetricsSinks();
   StepReport::Options report_options = step_report_options(options.print_every, request.steps);
   report_options.metrics = metrics.empty() ? nullptr : &metrics;

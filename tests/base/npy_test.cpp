@@ -149,6 +149,7 @@ TEST_CASE("npy: bad files are refused with the reason") {
   refused(with("|O", "(1,)", "12345678"), "\"|O\" are not read");
   refused(with("<U4", "(1,)", std::string(16, 'x')), "are not read");
   refused(with("<f3", "(1,)", "123"), "are not read");
+  refused(with("<V2", "(1,)", "12"), "numpy saves bfloat16 as V2: save a.astype(numpy.float32)");
   refused(with("|b1", "(2,)", "\1\7"), "element 1 is neither true nor false: 7");
   refused(file_of("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", "1234"), "structures");
   refused(file_of("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': ()}", "1234"), "two of \"descr\"");

@@ -164,6 +164,9 @@ TEST_CASE("the sizes of a file are known while the graph is built, as its reader
   local_files().write(folder / "words.csv", "a,b\n1,2\nx,4\n");
   CHECK(
       test::says(test::error_of([&] { static_cast<void>(csv_shape(folder / "words.csv")); }), "\"x\" is not a number"));
+  const Error bfloat16 = test::error_of([&] { read_npy(other, "a.npy", DType::bfloat16, {2, 3}); });
+  CHECK(bfloat16.code() == Code::plan);
+  CHECK(test::says(bfloat16, "npy files have no bfloat16; save the array as float32"));
   const Error missing = test::error_of([&] { static_cast<void>(csv_shape(folder / "none.csv")); });
   CHECK(missing.code() == Code::file);
   CHECK(test::says(missing, "none.csv"));

@@ -51,6 +51,8 @@ TEST_CASE("arrays of every dtype come back from npy files, but for bfloat16, whi
     if (dtype == DType::bfloat16) {
       CHECK(code_of([&] { write_npy_files(out, names, tensors); }) == Code::usage);
       CHECK(!local_files().exists(out));
+      const DType dtypes[] = {DType::boolean, dtype};
+      CHECK(code_of([&] { check_npy_files(names, dtypes); }) == Code::usage);  // before the run
     } else {
       write_npy_files(out, names, tensors);
       CHECK(read_npy_file(out + "/b.npy").same_bits(tensor));
