@@ -273,6 +273,18 @@ TEST_CASE("images that are not augmented are kept in memory if they are few, wit
   }
 }
 
+TEST_CASE("a pixel with a color beyond the palette is refused") {
+  const Folder folder;
+  const auto stripes = [](int x, int) { return x == 3 ? Rgb{119, 0, 0} : Rgb{34, 0, 0}; };  // colors 7 and 2
+  CHECK(folder.image(png_file(4, 2, stripes, 3, false, 8), 2, 4).number(9) == 119);
+  const Error error =
+      test::error_of([&] { static_cast<void>(folder.image(png_file(4, 2, stripes, 3, false, 7), 2, 4)); });
+  CHECK(error.code() == Code::file);
+  CHECK(test::says(error, "image.png"));
+  CHECK(test::says(error, "a pixel has color 7 of a palette of 7, 0 to 6"));
+  CHECK(test::says(error, "replace the file or remove it"));
+}
+
 TEST_CASE("images that cannot be read are refused, with the file's name and what to do") {
   const Folder folder;
   const std::string jpeg = jpeg_file(64, 64, speckled), png = png_file(64, 64, speckled);

@@ -56,7 +56,7 @@ std::string jpeg_file(int width, int height, const PixelAt& pixel, const JpegOpt
   return file;
 }
 
-std::string png_file(int width, int height, const PixelAt& pixel, int type, bool deep) {
+std::string png_file(int width, int height, const PixelAt& pixel, int type, bool deep, int greys) {
   png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, nullptr, nullptr, nullptr);
   png_infop info = png_create_info_struct(png);
   std::string file;
@@ -71,7 +71,8 @@ std::string png_file(int width, int height, const PixelAt& pixel, int type, bool
     const auto grey = static_cast<png_byte>(17 * i);
     palette[i] = {grey, grey, grey};
   }
-  if (type == PNG_COLOR_TYPE_PALETTE) png_set_PLTE(png, info, palette, 16);
+  if (type == PNG_COLOR_TYPE_PALETTE) png_set_PLTE(png, info, palette, greys);
+  png_set_check_for_invalid_index(png, 0);
   png_write_info(png, info);
   std::vector<png_byte> row;
   const auto put = [&](int value) {

@@ -20,7 +20,7 @@ std::string jpeg_file(int width, int height, const PixelAt& pixel, const JpegOpt
 
 /// `type` is PNG's colour type, by which the channels are these of each pixel: 0 red as grey, 2 all, 3 a palette of the
 /// 16 greys 0, 17, …, 255 (the one nearest to red), 4 and 6 as 0 and 2 with a random alpha. With `deep`, types 0, 2, 4
-/// and 6 have 16 bits.
-std::string png_file(int width, int height, const PixelAt& pixel, int type = 2, bool deep = false);
+/// and 6 have 16 bits. The palette has only the first `greys`; pixels may have an index beyond it.
+std::string png_file(int width, int height, const PixelAt& pixel, int type = 2, bool deep = false, int greys = 16);
 
 }  // namespace ferry::test
