@@ -189,7 +189,9 @@ class GraphCheck {
       if (item.value >= graph_.values())
         throw Error(Code::plan, "{}: {} {:?} is of a value that is not there", as_is(where), as_is(kind), item.name);
       if (!seen.insert(item.name).second)
-        throw Error(Code::plan, "{}: {} {:?} is there twice", as_is(where), as_is(kind), item.name);
+        throw Error(Code::plan, "{}: {} {:?} is there twice", as_is(where), as_is(kind), item.name)
+            .at(line_of(item.value))
+            .hint("give each " + kind + " a name of its own");
     }
   }
 

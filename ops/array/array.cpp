@@ -532,7 +532,8 @@ Value pad(const Value& x, Ints low, Ints high, const Literal& value, source_loca
   if (!is_float64(value))  // the attribute is a float64
     throw Error(Code::plan, "Pad: the number " + value.str() + " has more bits than a float64")
         .at(at)
-        .hint("concat it");
+        .hint(is_float(x.dtype()) ? "write it as a floating-point number, with a decimal point"
+                                  : "join constants to the array by concat() instead");
   return make_one(kPad, {x}, at, {{"high", std::move(high)}, {"low", std::move(low)}, {"value", value.real()}});
 }
 

@@ -76,7 +76,7 @@ InputSizes parse_shapes(const std::vector<std::string>& texts) {
     const auto fail = [&] {
       return Error(Code::usage, "--shape {}: expected NAME=SIZE,SIZE", text).hint("for example --shape x=64,784");
     };
-    const std::size_t equals = text.find('=');
+    const std::size_t equals = text.rfind('=');
     if (equals == 0 || equals == std::string::npos) throw fail();
     std::vector<std::int64_t> sizes;
     for (const std::string_view item : split(std::string_view(text).substr(equals + 1), ',')) {

@@ -1,5 +1,6 @@
 #include "runner/options/feeds.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <set>
 
@@ -96,16 +97,32 @@ std::string hint_of_names(const std::string& name) {
          "=rows-" + std::string(kTaskInName) + ".npy";
 }
 
+namespace {
+
+/// Error(usage) if the feed names an input with '=' in its name, which no feed can name.
+void require_name_without_equals(const std::vector<FeedInput>& inputs, const std::string& feed, const char* option) {
+  for (const FeedInput& input : inputs)
+    if (input.name.find('=') != std::string::npos && feed.starts_with(input.name + "="))
+      throw Error(Code::usage, "{} {}: the input '{}' has '=' in its name, and a feed's name ends at the first '='",
+                  option, feed, input.name)
+          .at(input.line)
+          .hint("rename the input in the graph or model");
+}
+
+}  // namespace
+
 void require_inputs(const std::vector<FeedInput>& inputs, const FeedOptions& options) {
   std::set<std::string> names;
-  const auto require = [&](const std::string& name, const char* option) {
+  const auto require = [&](const std::string& feed, const std::string& name, const char* option) {
+    if (std::ranges::none_of(inputs, [&](const FeedInput& input) { return input.name == name; }))
+      require_name_without_equals(inputs, feed, option);
     const FeedInput& input = input_named(inputs, name, option);
     if (!names.insert(input.name).second)
       throw Error(Code::usage, "{} {}: given twice", option, input.name).hint("feed it once");
   };
   for (const std::string& feed : options.whole)
-    require(given_feed(feed, "--feed", "NAME=FILE.npy or NAME=NUMBER").name, "--feed");
-  for (const std::string& feed : options.parts) require(given_feed(feed, kParts, "NAME=FILE.npy").name, kParts);
+    require(feed, given_feed(feed, "--feed", "NAME=FILE.npy or NAME=NUMBER").name, "--feed");
+  for (const std::string& feed : options.parts) require(feed, given_feed(feed, kParts, "NAME=FILE.npy").name, kParts);
 }
 
 TensorMap parse_feeds(const std::vector<FeedInput>& inputs, const std::vector<std::string>& feeds) {

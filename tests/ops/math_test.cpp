@@ -144,9 +144,10 @@ TEST_CASE("an integer that is written is exact, as far as 64 bits reach") {
   CHECK(error_of([&] { cast(x, DType::int8) + 128; }).starts_with("the number 128 is not a value of int8\n"));
   CHECK(error_of([&] { x + 0x1p60; }).find("\n  try: write it as an integer") != std::string::npos);
   CHECK(error_of([&] { g.constant(300, DType::uint8); }).starts_with("the number 300 is not a value of uint8\n"));
-  CHECK(error_of([&] {
-          pad(x, {0}, {1}, kOdd);
-        }).starts_with("Pad: the number 9007199254740993 has more bits than a float64\n"));
+  const auto pad_error = [&](const Value& value) { return error_of([&] { pad(value, {0}, {1}, kOdd); }); };
+  CHECK(pad_error(x).starts_with("Pad: the number 9007199254740993 has more bits than a float64\n"));
+  CHECK(pad_error(x).ends_with("try: join constants to the array by concat() instead"));
+  CHECK(pad_error(cast(x, DType::float64)).ends_with("try: write it as a floating-point number, with a decimal point"));
 }
 
 TEST_CASE("operands are broadcast, and what does not fit is said on the caller's line") {

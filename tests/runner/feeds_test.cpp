@@ -82,6 +82,21 @@ TEST_CASE("unknown and duplicate feeds are refused by name") {
     CHECK(refusal({bad}).find("expected NAME=FILE.npy or NAME=NUMBER") != std::string::npos);
 }
 
+TEST_CASE("an input with '=' in its name cannot be fed, which the error says") {
+  Graph g;
+  static_cast<void>(g.input("a=b", DType::float32, {}));
+  const auto error_of_feed = [&](const std::string& feed) {
+    return test::error_of([&] { static_cast<void>(parse_feeds(inputs_of(g), {feed})); });
+  };
+  const Error error = error_of_feed("a=b=x.npy");
+  CHECK(error.code() == Code::usage);
+  CHECK(
+      test::says(error, "--feed a=b=x.npy: the input 'a=b' has '=' in its name, and a feed's name ends at the first"));
+  CHECK(test::says(error, "feeds_test.cpp:"));
+  CHECK(test::says(error, "try: rename the input in the graph or model"));
+  CHECK(test::says(error_of_feed("a=1"), "--feed a: there is no such input"));
+}
+
 TEST_CASE("bools have names, and what is neither a number nor a file is refused") {
   const Fixture f;
   CHECK(parse_feeds(inputs_of(f.g), {"flag=true"}).at("flag").data<bool>()[0]);
