@@ -19,6 +19,7 @@
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
 #include "ops/nn/nn.hpp"
+#include "ops/train/loss.hpp"
 #include "tests/support/temp_folder.hpp"
 #include "tests/support/throws.hpp"
 
@@ -144,6 +145,16 @@ TEST_CASE("a wrong label of a data file ends with 3") {
   const Error error = p.error(softmax_cross_entropy(logits, batch(Values{labels}, 2)[0]), 1, folder.path());
   CHECK(error.code() == Code::file);
   CHECK(test::says(error, "the label 9 is not one of 3 classes, 0 to 2\n  input 1 comes from the file \"labels.raw\""));
+}
+
+TEST_CASE("a wrong label is followed through the function that checks it") {
+  Picked p;
+  const Value scores = broadcast_to(p.rows, {2, 3});
+  const Error error = p.error(nll_loss(scores, p.fed, {.ignored = -100}));
+  CHECK(error.code() == Code::usage);
+  for (const char* part : {"CheckRange \"", "the label 7 is not one of 3 classes, 0 to 2",
+                           "origin_test.cpp:", "\n  input 0 comes from the feed \"fed\""})
+    CHECK(test::says(error, part));
 }
 
 TEST_CASE("every op that looks at a value says which input was wrong") {
