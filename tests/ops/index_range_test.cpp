@@ -11,6 +11,7 @@
 #include "ops/image/windows.hpp"
 #include "ops/math/broadcast.hpp"
 #include "ops/nn/attention.hpp"
+#include "ops/nn/layers.hpp"
 #include "ops/nn/nn.hpp"
 #include "ops/nn/recurrent.hpp"
 #include "ops/train/loss.hpp"
@@ -58,6 +59,11 @@ constexpr IndexedOp kOps[] = {
     {"gather along dim 1", -2, 1, "is out of range for 2 rows, -2 to 1",
      [](Graph& g, const Value& i) {
        return gather(zeros(g, {3, 2}), i, 1);
+     }},
+    {"an embedding", -3, 2, "is out of range for 3 rows, -3 to 2",
+     [](Graph& g, const Value& i) {
+       nn::Parameters parameters(g);
+       return nn::Embedding(parameters, "e", 3, 2)(i);
      }},
     {"gather_elements", -3, 2, "is out of range for a dim of 3, -3 to 2",
      [](Graph& g, const Value& i) { return gather_elements(zeros(g, {3}), i); }},

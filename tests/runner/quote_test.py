@@ -189,6 +189,8 @@ class Quotes(unittest.TestCase):
         shape_open = self.file("open.pbtxt", entries.replace("dim { size: 6 }", "dim { }"))
         self.refused(2, "the shape of input 'x' is open", shape_open)
         self.printed("quote", shape_open, "--shape", "x=10,4")
+        equals = self.file("equals.pbtxt", shape_open.read_text().replace('"x"', '"a=b"'))
+        self.printed("quote", equals, "--shape", "a=b=10,4")
         plan = self.file("add.plan", "")
         self.printed("plan", add, "--tasks", 3, "--save", plan)
         self.refused(2, "does not hold the work of its steps", plan)
