@@ -58,7 +58,7 @@ ProgramStart program_of(const LaunchHost& host, bool remote, const LaunchOptions
   const std::vector<std::string> agent{this_program_path(), "launch", "--agent"};
   if (!remote) return {.arguments = agent, .dies_with_parent = false};
   if (!by_srun(host, options)) return {.arguments = ssh_command(options, host.name)};
-  std::vector<std::string> words = srun_command(host.name);
+  std::vector<std::string> words = srun_command(host);
   words.insert(words.end(), agent.begin(), agent.end());
   return {.arguments = std::move(words)};
 }

@@ -11,11 +11,12 @@ namespace ferry {
 
 /// A host on which tasks can be started.
 struct LaunchHost {
-  std::string name;            ///< as ssh accepts it: NAME, USER@NAME or an address
-  int slots = 1;               ///< number of tasks that the host gets by default
-  int max_tasks = kUnlimited;  ///< most tasks that the host may ever get
-  std::string where;           ///< source of the host: "--hosts", "FILE:LINE" or "SLURM_JOB_NODELIST"
-  bool by_srun = false;        ///< a node of this SLURM allocation: srun starts the agent, not ssh
+  std::string name;                   ///< as ssh accepts it: NAME, USER@NAME or an address
+  int slots = 1;                      ///< number of tasks that the host gets by default
+  int max_tasks = kUnlimited;         ///< most tasks that the host may ever get
+  std::string where;                  ///< source of the host: "--hosts", "FILE:LINE" or "SLURM_JOB_NODELIST"
+  bool by_srun = false;               ///< a node of this SLURM allocation: srun starts the agent, not ssh
+  std::optional<int> het_group = {};  ///< the component of a heterogeneous SLURM job that has the node
 
   static constexpr int kUnlimited = 1 << 20;
 };

@@ -49,7 +49,8 @@ AccountingStorageType=accounting_storage/none
 MpiDefault=none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
-SchedulerType=sched/builtin
+SchedulerType=sched/backfill
+SchedulerParameters=bf_interval=1
 SlurmdParameters=config_overrides
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
@@ -160,9 +161,21 @@ class BySlurm(unittest.TestCase):
         # On one node: hosts_test.py says what MPICH does between the namespaces.
         self.check_bits("srun", "--mpi=pmi2", "-N", 1, "-n", 4, FERRY, "run", GRAPH)
 
+    def test_srun_starts_tasks_of_two_commands(self):
+        words = [FERRY, "run", GRAPH, "--transport", "tcp"]
+        first = [*words, "--out", self.folder / self.id(), "--stats", self.folder / "stats.json"]
+        self.check_bits("salloc", "-N", 2, "--ntasks-per-node=2", "srun", "-N", 1, "-n", 2, *first, ":", "-N", 1, "-n", 2, *words,
+                        FERRY_RENDEZVOUS=f"file:{self.folder}/notice", FERRY_SECRET="of jobs by slurm")
+
     def test_ferry_launch_in_an_allocation(self):
         errors = self.check_bits("salloc", "-N", 2, "--ntasks-per-node=2", FERRY, "launch", FERRY, "run", GRAPH)
         self.assertNotIn("cpu binding", errors)
+
+    def test_ferry_launch_in_a_heterogeneous_job(self):
+        """Each component has nodes and numbers of tasks of its own."""
+        self.check_bits("salloc", "-N", 1, "-n", 1, ":", "-N", 2, "-n", 3, FERRY, "launch", FERRY, "run", GRAPH)
+        code, said, errors = on_1("salloc", "-N", 1, "-n", 1, ":", "-N", 2, "-n", 3, FERRY, "launch", "hostname")
+        self.assertEqual((code, sorted(said.split("\n"))), (0, ["", "[0] h1", "[1] h2", "[2] h2", "[3] h3"]), errors)
 
     def test_an_array(self):
         folder = self.folder / self.id()
