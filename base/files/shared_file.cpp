@@ -4,12 +4,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <system_error>
 
 #include "base/error.hpp"
+#include "base/files/files.hpp"
 #include "base/format.hpp"
+#include "base/hash.hpp"
 #include "base/process/descriptor.hpp"
+#include "base/random_bytes.hpp"
 
 namespace ferry {
 namespace {
@@ -36,6 +40,24 @@ std::optional<std::string> shared_text(const std::string& folder, const std::str
   if (count <= 0) return std::nullopt;
   text.resize(static_cast<std::size_t>(count));
   return text;
+}
+
+bool make_shared_text(const std::string& path, std::string_view content) {
+  std::array<std::byte, 16> random;
+  fill_at_random(random);
+  const std::string temporary = path + "." + hex_digest(random) + ".tmp";
+  local_files().write(temporary, content);
+  struct stat about {};
+  const bool linked = ::link(temporary.c_str(), path.c_str()) == 0;
+  // Over NFS, link() may report an error although the server has made the link. Over sshfs it reports EPERM, and not
+  // EEXIST, if the name exists.
+  const bool made = linked || (::stat(temporary.c_str(), &about) == 0 && about.st_nlink > 1);
+  if (!made && ::lstat(path.c_str(), &about) != 0) {  // the file system has no hard links
+    local_files().move_file(temporary, path);
+    return true;
+  }
+  ::unlink(temporary.c_str());
+  return made;
 }
 
 }  // namespace ferry

@@ -17,9 +17,12 @@ class FileNotice final : public Notice {
   [[nodiscard]] std::string where() const override { return formatted("file:{:.200}", path()); }
   [[nodiscard]] Address here(const Deadline&) override { return net::choose_address(net::host_addresses()); }
 
-  void put(const std::string& text, const Deadline&) override {
+  [[nodiscard]] bool put(const std::string& text, const Deadline& deadline) override {
     try {
-      local_files().write(path(), text);
+      if (make_shared_text(path(), text)) return true;
+      if (get(deadline)) return false;
+      local_files().write(path(), text);  // an empty file, or a dangling link, is there
+      return true;
     } catch (const Error& error) {
       throw failed(error.code(), error);
     }

@@ -44,8 +44,12 @@ Announcement::Announcement(const TcpOptions& options, Notice& notice, const Dead
              hex_digest(new_nonce())},
       server_({.address = point_.address.host(), .tasks = options.tasks, .secret = options.secret, .job = point_.job}) {
   point_.address.set_port(server_.port());
-  if (const auto there = notice_.get(deadline)) before_replacing(meeting_point(notice_, *there));
-  notice_.put(point_.str(), deadline);
+  do {
+    const auto there = notice_.get(deadline);
+    if (!there) continue;
+    before_replacing(meeting_point(notice_, *there));
+    notice_.remove(*there, deadline);
+  } while (!notice_.put(point_.str(), deadline));  // another process with number 0 may publish at the same moment
 }
 
 Announcement::~Announcement() {

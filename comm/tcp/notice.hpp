@@ -24,8 +24,9 @@ class Notice {
   /// Returns the address, with port 0, at which the other tasks can best reach this one. Error(usage) if several are
   /// possible.
   [[nodiscard]] virtual Address here(const Deadline& deadline) = 0;
-  /// Publishes the text, in place of any other text. The place may delete the text some time after the deadline.
-  virtual void put(const std::string& text, const Deadline& deadline) = 0;
+  /// Publishes the text, unless the place has a text. Returns whether it did. The place may delete the text some time
+  /// after the deadline.
+  [[nodiscard]] virtual bool put(const std::string& text, const Deadline& deadline) = 0;
   /// The text, if one is there.
   [[nodiscard]] virtual std::optional<std::string> get(const Deadline& deadline) = 0;
   /// Removes the text, unless the place has another one by now.

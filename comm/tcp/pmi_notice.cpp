@@ -26,8 +26,9 @@ class PmiNotice final : public Notice {
     return mapping && is_one_node(*mapping) ? net::loopback_address() : net::choose_address(net::host_addresses());
   }
 
-  void put(const std::string& text, const Deadline& deadline) override {
+  [[nodiscard]] bool put(const std::string& text, const Deadline& deadline) override {
     text_ = broadcast_from_task_0(0, text, deadline);
+    return true;
   }
 
   [[nodiscard]] std::optional<std::string> get(const Deadline& deadline) override {

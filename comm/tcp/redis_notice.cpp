@@ -44,17 +44,18 @@ class RedisNotice final : public Notice {
     return address;
   }
 
-  void put(const std::string& text, const Deadline& deadline) override {
+  [[nodiscard]] bool put(const std::string& text, const Deadline& deadline) override {
     const auto left = std::chrono::ceil<std::chrono::seconds>(deadline.remaining()) + kAfterDeadline;
-    call('+', {"SET", place_.key, text, "EX", std::to_string(left.count())}, deadline);
+    // If the key exists, the reply is no value ('$').
+    return call("+$", {"SET", place_.key, text, "EX", std::to_string(left.count()), "NX"}, deadline).has_value();
   }
 
   [[nodiscard]] std::optional<std::string> get(const Deadline& deadline) override {
-    return call('$', {"GET", place_.key}, deadline);
+    return call("$", {"GET", place_.key}, deadline);
   }
 
   void remove(const std::string& text, const Deadline& deadline) override {
-    call(':', {"EVAL", kRemove, "1", place_.key, text}, deadline);
+    call(":", {"EVAL", kRemove, "1", place_.key, text}, deadline);
   }
 
  private:
@@ -83,11 +84,11 @@ class RedisNotice final : public Notice {
     if (place_.password.empty()) return;
     const auto reply = exchange({"AUTH", place_.password}, deadline);
     if (!reply) throw ended();
-    require('+', *reply);
+    require("+", *reply);
   }
 
-  /// The reply to a command. If Redis has closed an idle connection, it is opened again.
-  std::optional<std::string> call(char kind, Words words, const Deadline& deadline) {
+  /// The reply to a command, of one of these kinds. If Redis has closed an idle connection, it is opened again.
+  std::optional<std::string> call(std::string_view kinds, Words words, const Deadline& deadline) {
     std::optional<RedisReply> reply;
     if (socket_.open()) reply = exchange(words, deadline);
     if (!reply) {
@@ -95,13 +96,13 @@ class RedisNotice final : public Notice {
       reply = exchange(words, deadline);
     }
     if (!reply) throw ended();
-    require(kind, *reply);
+    require(kinds, *reply);
     return std::move(reply->text);
   }
 
-  void require(char kind, const RedisReply& reply) const {
+  void require(std::string_view kinds, const RedisReply& reply) const {
     if (reply.kind == '-') throw refused(*reply.text);
-    if (reply.kind != kind) throw no_redis();
+    if (kinds.find(reply.kind) == std::string_view::npos) throw no_redis();
   }
 
   [[nodiscard]] Error refused(const std::string& text) const {

@@ -4,8 +4,11 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <vector>
 
 #include "base/error.hpp"
 #include "tests/support/has.hpp"
@@ -33,6 +36,17 @@ TEST_CASE("a shared file is read as far as the limit") {
   CHECK(shared_text(folder.path(), "a", 4) == "abc");
   std::ofstream(folder / "a") << "abcde";
   CHECK(shared_text(folder.path(), "a", 4) == "abcd");
+}
+
+TEST_CASE("a shared file is made by one of those that try at once") {
+  const TempFolder folder;
+  std::vector<std::future<bool>> tries;
+  for (const char* text : {"first", "second", "third", "fourth"})
+    tries.push_back(std::async(std::launch::async, make_shared_text, folder / "a", text));
+  CHECK(std::ranges::count_if(tries, [](std::future<bool>& made) { return made.get(); }) == 1);
+  CHECK(!make_shared_text(folder / "a", "fifth"));
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
+  CHECK(has("first second third fourth", *shared_text(folder.path(), "a", 9)));
 }
 
 TEST_CASE("what is no file in a folder") {

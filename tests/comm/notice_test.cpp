@@ -271,6 +271,15 @@ TEST_CASE("two processes with number 0, and jobs at one place, are told in both"
   first.get();
 }
 
+TEST_CASE("two processes with number 0 that publish at the same moment are told in both") {
+  FakeRedis redis({kOk, kNone, kOk, ":1\r\n"});
+  auto first = std::async(std::launch::async,
+                          [&] { check_fails(task(0, redis.place()), {"two tasks say that they are task 0"}); });
+  const FakeRedis again({kOk, kNone, kNone, text_reply(redis.put())});  // it has a text between GET and SET
+  check_fails(task(0, again.place()), {"two tasks say that they are task 0", "give each task another RANK"});
+  first.get();
+}
+
 TEST_CASE("tasks with another secret are told on both sides, also once the notice is gone") {
   const TempFolder folder;
   const std::string place = "file:" + folder / "job";
