@@ -116,7 +116,9 @@ std::string Pmi::line(const Deadline& deadline) {
         !net::receive_all(socket_, std::as_writable_bytes(std::span(&next, 1)), deadline)) {
       if (!deadline.expired()) fail(pmi_error(Code::peer_lost, "the launcher has closed its connection"));
       fail(pmi_error(Code::stalled, "not all tasks came before the deadline")
-               .hint("see whether every process of the job runs ferry, with the same --transport"));
+               .hint(
+                   "see whether every process of the job runs ferry, with the same --transport; if srun starts several "
+                   "commands ('srun … : …'), use FERRY_RENDEZVOUS"));
     }
     if (next == '\n') return text;
     text += next;
