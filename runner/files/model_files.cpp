@@ -3,12 +3,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "base/files/files.hpp"
 #include "base/files/json.hpp"
 #include "base/format.hpp"
 #include "base/hash.hpp"
+#include "base/system/clock.hpp"
 #include "graph/file/tensor_file.hpp"
 #include "runner/files/written_files.hpp"
 
@@ -110,7 +113,7 @@ ModelFolder::ModelFolder(const std::string& folder)
     files.move_file(join_path(staging_, kProbe), join_path(folder_, kProbe));
     files.remove(join_path(folder_, kProbe));
   } catch (Error& error) {
-    if (lock_ && !files.exists(join_path(staging_, kManifest))) files.remove(staging_);
+    if (lock_ && !files.exists(join_path(staging_, kManifest))) remove_staging();
     made_.insert(made_.begin(), staging_);  // it is empty unless another run has its lock
     remove_empty(made_);
     throw error.note("the folder for a model is {:?}", folder_);
@@ -118,10 +121,7 @@ ModelFolder::ModelFolder(const std::string& folder)
 }
 
 ModelFolder::~ModelFolder() {
-  try {
-    if (!keeps_staging_) local_files().remove(staging_);
-  } catch (const Error&) {  // the next run removes it
-  }
+  if (!keeps_staging_) remove_staging();
   remove_empty(made_);
 }
 
@@ -151,6 +151,20 @@ void ModelFolder::put_in_place() const {
   if (files.exists(join_path(staging_, kTensors)))
     files.move_file(join_path(staging_, kTensors), join_path(folder_, kTensors));
   files.move_file(join_path(staging_, kManifest), join_path(folder_, kManifest));
+}
+
+/// Removes ".saving" and the lock in it. NFS and FUSE only rename a file that is removed while it is open, and remove
+/// it a moment after it is closed. So the folder can be removed only then.
+void ModelFolder::remove_staging() noexcept {
+  constexpr int kMostTries = 20;
+  constexpr std::chrono::milliseconds kPause{10};
+  try {
+    local_files().remove(staging_);
+  } catch (const Error&) {  // the next run removes what is left
+  }
+  lock_.reset();
+  for (int i = 0; i < kMostTries && ::rmdir(staging_.c_str()) != 0 && errno == ENOTEMPTY; ++i)
+    system_clock().sleep(kPause);
 }
 
 /// Removes the files that a killed run has left, except for the lock.

@@ -36,6 +36,7 @@ class ModelFolder {
  private:
   void put_in_place() const;
   void clear() const;
+  void remove_staging() noexcept;
 
   std::string folder_, staging_;
   std::vector<std::string> made_;  ///< folders that this made, the innermost first
