@@ -60,6 +60,13 @@ Error refused_beneath(const std::string& shown, int error) {
   return cannot_open(shown, error);
 }
 
+// Makes the system ask the file system for the attributes of an open file again. FUSE and NFS may still have older ones
+// for a moment after another host has replaced the file, and it would seem to change while it is read.
+void refresh_attributes(int file) {
+  struct statx attributes {};
+  static_cast<void>(::statx(file, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &attributes));
+}
+
 Descriptor open_root(const std::string& root) {
   Descriptor folder(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder.open()) throw cannot_open(formatted("{:?}", root), errno);
@@ -130,6 +137,7 @@ OpenFile OpenFile::beneath_by_folders(const std::string& root, std::string_view 
 
 OpenFile::OpenFile(Descriptor descriptor, std::string shown, bool single_link)
     : descriptor_(std::move(descriptor)), shown_(std::move(shown)) {
+  refresh_attributes(descriptor_.get());
   struct stat status {};
   if (::fstat(descriptor_.get(), &status) != 0) throw cannot_open(shown_, errno);
   if (!S_ISREG(status.st_mode)) {
