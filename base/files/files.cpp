@@ -18,6 +18,8 @@
 #include "base/error.hpp"
 #include "base/files/open_file.hpp"
 #include "base/format.hpp"
+#include "base/hash.hpp"
+#include "base/random_bytes.hpp"
 #include "base/system/clock.hpp"
 #include "base/system/interrupt.hpp"
 #include "base/system/output.hpp"
@@ -70,11 +72,21 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// A file name in the folder of the target, so that renaming stays within one file system. No other thread of this host
-// uses the name, but a process with the same number on another host or in another container may.
+// A random text for the names of this process and the children that it forks.
+std::string random_name() {
+  std::array<std::byte, 16> random;
+  fill_at_random(random);
+  return hex_digest(random);
+}
+
+// A file name in the folder of the target, so that renaming stays within one file system. No other thread uses the
+// name, also of a process with the same number on another host or in another container. Over sshfs a name that exists
+// could not be told from a folder that cannot be written.
 std::string temporary_beside(const std::string& path) {
+  static const std::string name = random_name();
   static std::atomic<std::uint64_t> count{0};
-  return folder_of(path) + "/.ferry-" + std::to_string(::getpid()) + "-" + std::to_string(count++) + ".tmp";
+  return folder_of(path) + "/.ferry-" + name + "-" + std::to_string(::getpid()) + "-" + std::to_string(count++) +
+         ".tmp";
 }
 
 // Resolves a chain of symbolic links, so that replacing the file keeps the links. Returns a dangling link itself, which
@@ -111,13 +123,9 @@ Error cannot_change(const std::string& path, std::string_view what, int error) {
 class Temporary {
  public:
   Temporary(const std::string& path, std::uint64_t bytes)
-      : path_(path), bytes_(bytes), folder_(open_folder(folder_of(path))) {
-    constexpr int kMostNames = 10'000;
+      : path_(path), bytes_(bytes), name_(temporary_beside(path)), folder_(open_folder(folder_of(path))) {
     if (!folder_.open()) throw cannot_write(path_, bytes_, "opening its folder", errno);
-    for (int i = 0; i < kMostNames && (i == 0 || errno == EEXIST) && !descriptor_.open(); ++i) {
-      name_ = temporary_beside(path);
-      descriptor_ = open_path(name_, O_WRONLY | O_CREAT | O_EXCL);
-    }
+    descriptor_ = open_path(name_, O_WRONLY | O_CREAT | O_EXCL);
     if (!descriptor_.open()) throw cannot_write(path_, bytes_, "opening a temporary file beside it", errno);
   }
   ~Temporary() {
