@@ -6,6 +6,7 @@
 #include "base/format.hpp"
 #include "base/process/environment.hpp"
 #include "base/system/log.hpp"
+#include "comm/launch_variables.hpp"
 
 namespace ferry {
 namespace {
@@ -25,13 +26,31 @@ Launch over_pmi(const MpiLaunch& numbers, const ClusterOptions& options) {
   return over_tcp(std::move(tcp), options);
 }
 
+/// The variables that number the tasks of a launch over TCP: "RANK and WORLD_SIZE", or those of another launcher.
+std::string names_of_numbers() {
+  std::string rank, size;
+  for (const LaunchVariable& variable : kLaunchVariables) {
+    if (variable.by != Launcher::tcp || environment(variable.name.data()).empty()) continue;
+    if (rank.empty() && variable.meaning == LaunchVariable::Meaning::rank) rank = variable.name;
+    if (size.empty() && variable.meaning == LaunchVariable::Meaning::size) size = variable.name;
+  }
+  return rank + " and " + size;
+}
+
 /// Error(usage) unless the launcher of MPI and the variables of TCP agree on rank and size.
 void require_agreement(const MpiLaunch& mpi, const TcpOptions& tcp) {
   if (mpi.rank == tcp.task && mpi.size == tcp.tasks) return;
   throw Error(Code::usage, "launch: " + mpi.by + " says that this is task " + std::to_string(mpi.rank) + " of " +
-                               std::to_string(mpi.size) + ", RANK and WORLD_SIZE say " + std::to_string(tcp.task) +
-                               " of " + std::to_string(tcp.tasks))
+                               std::to_string(mpi.size) + ", " + names_of_numbers() + " say " +
+                               std::to_string(tcp.task) + " of " + std::to_string(tcp.tasks))
       .hint("choose by --transport mpi or --transport tcp, or unset what is left of another launch");
+}
+
+/// RANK or WORLD_SIZE, if it is the only variable of a launch over TCP that is set; else empty.
+std::string lone_variable() {
+  for (const char* name : {"RANK", "WORLD_SIZE"})
+    if (!environment(name).empty() && !tcp_launch()) return name;
+  return {};
 }
 
 /// Error(usage) if this process is one of several tasks that were not started by a launcher of MPI: over MPI each of
@@ -39,11 +58,15 @@ void require_agreement(const MpiLaunch& mpi, const TcpOptions& tcp) {
 void require_no_other_launch() {
   const auto tcp = tcp_launch();
   const auto numbers = numbered_launch();
+  if (const std::string name = lone_variable(); !name.empty())
+    throw Error(Code::usage, "--transport mpi: {}={} is set, and no mpirun or srun --mpi=pmix has started this process",
+                as_is(name), environment(name.c_str()))
+        .hint("start the tasks by mpirun or srun --mpi=pmix, or unset {}", as_is(name));
   const int tasks = tcp ? tcp->tasks : numbers ? numbers->size : 1;
   if (tasks == 1) return;
   throw Error(Code::usage,
               "--transport mpi: {} that this is one of {} tasks, and no mpirun or srun --mpi=pmix has started it",
-              tcp ? "RANK and WORLD_SIZE say" : numbers->by + " says", tasks)
+              tcp ? names_of_numbers() + " say" : numbers->by + " says", tasks)
       .hint(
           "leave --transport out, start the tasks by mpirun or srun --mpi=pmix, or unset what is left of another "
           "launch");
@@ -100,13 +123,12 @@ int launched_task(const ClusterOptions& options) {
 
 void warn_of_copies(const ClusterOptions& options) {
   if (options.transport != "auto") return;
-  for (const char* name : {"RANK", "WORLD_SIZE"})
-    if (const char* const value = std::getenv(name); value != nullptr && *value != '\0' && !tcp_launch())
-      log_warn(
-          formatted("{}={} is set, but no other variable of a launch: this process runs the whole job by itself\n  "
-                    "try: set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT for each task "
-                    "(docs/getting_started/rendezvous.md), or unset {}",
-                    as_is(name), value, as_is(name)));
+  if (const std::string name = lone_variable(); !name.empty())
+    log_warn(
+        formatted("{}={} is set, but no other variable of a launch: this process runs the whole job by itself\n  "
+                  "try: set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT for each task "
+                  "(docs/getting_started/rendezvous.md), or unset {}",
+                  as_is(name), environment(name.c_str()), as_is(name)));
   const auto numbers = numbered_launch();
   if (!numbers || numbers->size == 1 || numbers->rank != 0) return;
   log_warn("srun starts this program " + std::to_string(numbers->size) + " times (" + numbers->by +

@@ -221,10 +221,19 @@ class NumberedByALauncher(unittest.TestCase):
                 "warning: srun starts this program 3 times (SLURM_STEP_NUM_TASKS), and each runs the whole job by itself\n  try: "), warnings)
 
     def test_no_mpirun_has_started_them(self):
-        for rank, size, says in ("RANK", "WORLD_SIZE", "RANK and WORLD_SIZE say"), ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NUM_TASKS says"):
-            for code, errors in end(self.tasks(rank, size, transport="mpi", MASTER_ADDR="127.0.0.1", MASTER_PORT="1")):
+        for rank, size, says, address in (("RANK", "WORLD_SIZE", "RANK and WORLD_SIZE say", "MASTER"),
+                                          ("PET_NODE_RANK", "PET_NNODES", "PET_NODE_RANK and PET_NNODES say", "PET_MASTER"),
+                                          ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NUM_TASKS says", "MASTER")):
+            for code, errors in end(self.tasks(rank, size, transport="mpi", **{f"{address}_ADDR": "127.0.0.1", f"{address}_PORT": "1"})):
                 self.assertEqual(code, 2, errors)
                 self.assertIn(f"--transport mpi: {says} that this is one of 3 tasks, and no mpirun or srun --mpi=pmix has started it\n  try: ", errors)
+
+
+    def test_one_variable_of_a_launch_is_not_enough_for_mpi(self):
+        for name in "RANK", "WORLD_SIZE":
+            for code, errors in end(self.tasks(name, name, transport="mpi")):
+                self.assertEqual(code, 2, errors)
+                self.assertRegex(errors, rf"--transport mpi: {name}=\d is set, and no mpirun or srun --mpi=pmix has started this process\n  try: ")
 
 
 class ByAddress(unittest.TestCase):

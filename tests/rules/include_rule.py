@@ -49,7 +49,7 @@ MAY_INCLUDE = {
                  "comm/backends", "comm/host", "comm/failure"],
     "executor/watch": ["base", "comm/transport", "comm/host", "comm/failure"],
     "executor/job": ["base", "graph", "ops", "plan", "kernels/kernel", "kernels/device", "comm/transport", "comm/group",
-                     "comm/backends", "comm/failure", "comm/host", "executor/watch"],
+                     "comm/backends", "comm/failure", "comm/host", "comm/launch_variables", "executor/watch"],
     "executor/direct": ["base", "graph", "plan", "kernels/kernel", "comm/transport", "comm/group", "comm/failure",
                         "executor/job", "executor/watch"],
     "executor/observe": ["base", "graph", "plan", "kernels/device", "comm/transport", "executor/watch"],
