@@ -191,6 +191,17 @@ class Mpis(unittest.TestCase):
             printed, code = self.hydra.run(3, ferry, "run", SAMPLES / "add.pb")
             self.assertEqual((code, printed), (0, "c = [11 22 33]  int32[3]\n"))
 
+    def test_half_of_the_tasks_without_a_plugin(self):
+        if not self.plugins_apart():
+            self.skipTest("the plug-ins cannot be left out here")
+        half = f'F={FERRY}; [ $OMPI_COMM_WORLD_RANK$PMI_RANK = 0 ] || F={self.folder}/bare/ferry; exec $F run {SAMPLES / "add.pb"} --deadline 5'
+        for mpi in self.mpis:
+            with self.subTest(mpi.says):
+                printed, code = mpi.run(3, "sh", "-c", half)
+                self.assertNotIn(code, (0, None), printed)
+                self.assertRegex(printed, r"rendezvous by PMI: task 0 has put up nothing there" if "mpiexec" in mpi.launcher else
+                                 r"transport mpi: there is no MPI that ferry can use\n.*libferry_mpi_openmpi\.so is not installed")
+
     def plugins_apart(self):
         """A copy of the command without plug-ins beside it. False where the linker finds plug-ins elsewhere."""
         (self.folder / "bare").mkdir()
@@ -231,6 +242,15 @@ class Mpis(unittest.TestCase):
         printed, code = self.hydra.run(3, "sh", "-c", other)
         self.assertNotIn(code, (0, None), printed)
         self.assertIn("rendezvous by PMI: task 0 has put up nothing there", printed)
+
+    def test_a_task_with_another_secret(self):
+        """Without FERRY_SECRET, task 0 makes a secret for all."""
+        if not self.hydra:
+            self.skipTest("no mpiexec of MPICH here")
+        other = f'[ $PMI_RANK = 0 ] || export FERRY_SECRET="another one of this length"; exec {FERRY} run {SAMPLES / "add.pb"} --transport tcp --deadline 2'
+        printed, code = self.hydra.run(3, "sh", "-c", other)
+        self.assertNotIn(code, (0, None), printed)
+        self.assertRegex(printed, "FERRY_SECRET (to the same text for all tasks of a job|must be the same for all)")
 
     def test_pmi_without_its_descriptor(self):
         run = ["run", SAMPLES / "add.pb", "--transport", "tcp"]

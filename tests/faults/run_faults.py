@@ -4,6 +4,7 @@
 JUMPING_CLOCK is a library to preload (jumping_clock.cpp), ENDLESS_LOOP runs a loop that does not end (endless_loop.cpp), THROWING_OPS
 is a library of ops that throw (throwing_ops.cpp). The cases are like those of command_faults.py.
 """
+import json
 import os
 import signal
 import struct
@@ -46,6 +47,26 @@ def case_079_wall_clock_jumps():
         done = subprocess.run([MPIRUN, "--oversubscribe", "-np", "2", "-x", "LD_PRELOAD=" + JUMPING_CLOCK, FERRY, "run", path, "--steps", "200"],
                               capture_output=True, text=True, timeout=SECONDS, env=environment(ASAN_OPTIONS=preload["ASAN_OPTIONS"]))
         expect((done.returncode, "", done.stderr), 0)
+
+
+def case_079_clocks_that_differ_between_tasks():
+    """The wall clock of task 1 jumps; as root, its monotonic clock is weeks ahead, too, as on a host that was started earlier."""
+    path = write("skewed.pbtxt", add("/task:0", "/task:1", "/task:0"))
+    ahead = "unshare --time --fork --kill-child --monotonic 5000000"
+    apart = ahead if os.geteuid() == 0 and subprocess.run([*ahead.split(), "true"], check=False, capture_output=True).returncode == 0 else ""
+    script = f'[ $RANK = 0 ] || exec {apart} env LD_PRELOAD={JUMPING_CLOCK} "$@"; exec "$@"'
+    trace = FOLDER / "skewed.json"
+    done = subprocess.run([FERRY, "launch", "-n", "2", "--", "sh", "-c", script, "sh", FERRY, "run", path, "--steps", "2000", "--trace", str(trace)],
+                          capture_output=True, text=True, timeout=SECONDS, stdin=subprocess.DEVNULL,
+                          env=environment(ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"))
+    expect((done.returncode, "", done.stderr), 0)
+    if "[0] c = [11 22 33]" not in done.stdout:
+        raise Failed(f"another result: {done.stdout}")
+    events = json.loads(trace.read_text())
+    begins = [min(event["ts"] for event in events if event["pid"] == task and "ts" in event) for task in (0, 1)]  # in microseconds
+    if abs(begins[0] - begins[1]) > SECONDS * 1e6:
+        raise Failed(f"the trace does not have the clock of task 0 for both tasks: it begins at {begins}")
+    return None if apart else "as another user than root: monotonic clocks that differ"
 
 
 def case_109_file_larger_than_allowed():
