@@ -42,9 +42,9 @@ std::string step_line(std::int64_t done, const RunLength& run, const Metrics& me
 
 }  // namespace
 
-ProgressBar::ProgressBar(const RunLength& run, int columns, Clock& clock, Sink sink)
+ProgressBar::ProgressBar(const RunLength& run, Columns columns, Clock& clock, Sink sink)
     : run_(run),
-      columns_(columns),
+      columns_(std::move(columns)),
       clock_(&clock),
       sink_(std::move(sink)),
       begin_(clock.now()),
@@ -65,14 +65,14 @@ void ProgressBar::clear() {
 
 std::string ProgressBar::line(std::int64_t done, const Metrics& metrics, double seconds) const {
   const std::string place = std::to_string(done) + "/" + std::to_string(run_.steps);
-  std::string text;
+  std::string text = epoch(done);
   for (const auto& [name, value] : metrics) text += formatted(" {} {} ", name, as_is(digits_text(value, 4)));
   if (seconds > 0 && done > run_.before) {
     const double rate = static_cast<double>(done - run_.before) / seconds;
     text += " " + speed(run_, run_.before, done, seconds);
     if (done < run_.steps) text += "  " + readable_seconds(static_cast<double>(run_.steps - done) / rate) + " left";
   }
-  const auto room = static_cast<std::size_t>(std::max(columns_ - 1, 1));
+  const auto room = static_cast<std::size_t>(std::max(columns_() - 1, 1));
   const std::string whole = place + " " + bar(done) + text;
   return whole.size() <= room ? whole : (place + text).substr(0, room);
 }
@@ -81,6 +81,14 @@ std::string ProgressBar::bar(std::int64_t done) const {
   const double share = run_.steps > 0 ? static_cast<double>(done) / static_cast<double>(run_.steps) : 1;
   const auto filled = static_cast<std::size_t>(std::lround(share * kBarCells));
   return "[" + std::string(filled, '#') + std::string(kBarCells - filled, '-') + "]";
+}
+
+/// " epoch 2/4 "; empty without epochs of several steps.
+std::string ProgressBar::epoch(std::int64_t done) const {
+  const std::int64_t steps = run_.samples ? run_.samples->steps() : 1;
+  if (steps <= 1 || done == 0) return "";
+  const auto of = [&](std::int64_t step) { return std::to_string((step - 1) / steps + 1); };
+  return " epoch " + of(done) + "/" + of(run_.steps) + " ";
 }
 
 void MeanMetrics::add(const Metrics& metrics, double weight) {
@@ -177,13 +185,13 @@ void StepReport::update(std::span<const Tensor> fetched) {
       bar_.clear();
       print(line);
     }
-  if (options_.columns > 0) bar_.update(done_, metrics);
+  if (options_.columns) bar_.update(done_, metrics);
 }
 
 StepReport::Options step_report_options(std::int64_t print_every, std::int64_t steps) {
   StepReport::Options options{.print_every = print_every};
-  if (steps > 1) options.columns = terminal_columns();
-  options.timed = steps > 1 && options.columns == 0 && print_every == 0;
+  if (steps > 1 && terminal_columns() > 0) options.columns = terminal_columns;
+  options.timed = steps > 1 && !options.columns && print_every == 0;
   return options;
 }
 

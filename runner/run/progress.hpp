@@ -32,14 +32,16 @@ struct RunLength {
   }
 };
 
-/// A line that is redrawn: "412/938 [########----------] loss 0.312  accuracy 0.91  41,230 samples/s  3 s left". Used
-/// from one thread.
+/// A line that is redrawn: "412/938 [########----------] epoch 2/4  loss 0.312  accuracy 0.91  41,230 samples/s  3 s
+/// left". Used from one thread.
 class ProgressBar {
  public:
   using Sink = std::function<void(std::string_view)>;
+  using Columns = std::function<int()>;
 
-  /// `columns` is the width of the terminal. A line that does not fit is drawn without the bar, and then cut if needed.
-  ProgressBar(const RunLength& run, int columns, Clock& clock, Sink sink);
+  /// `columns` returns the width of the terminal, which is asked for each line because the user may resize it. A line
+  /// that does not fit is drawn without the bar, and then cut if needed.
+  ProgressBar(const RunLength& run, Columns columns, Clock& clock, Sink sink);
   /// Call it when `done` steps have ended. Draws at most ten times a second, but always after the last step.
   void update(std::int64_t done, const Metrics& metrics);
   /// Clears the line, so that other text can be written there.
@@ -48,9 +50,10 @@ class ProgressBar {
  private:
   [[nodiscard]] std::string line(std::int64_t done, const Metrics& metrics, double seconds) const;
   [[nodiscard]] std::string bar(std::int64_t done) const;
+  [[nodiscard]] std::string epoch(std::int64_t done) const;
 
   RunLength run_;
-  int columns_;
+  Columns columns_;
   Clock* clock_;
   Sink sink_;
   TimePoint begin_, drawn_;
@@ -148,11 +151,11 @@ class FiniteWatch {
 class StepReport {
  public:
   struct Options {
-    std::int64_t print_every = 0;     ///< 0: no lines on stdout
-    int columns = 0;                  ///< width of the terminal; 0: no bar
-    bool timed = false;               ///< lines every few seconds on stderr
-    MetricsSinks* metrics = nullptr;  ///< null: none
-    std::string entry = {};           ///< the entry that runs, for `metrics`
+    std::int64_t print_every = 0;       ///< 0: no lines on stdout
+    ProgressBar::Columns columns = {};  ///< width of the terminal; empty: no bar
+    bool timed = false;                 ///< lines every few seconds on stderr
+    MetricsSinks* metrics = nullptr;    ///< null: none
+    std::string entry = {};             ///< the entry that runs, for `metrics`
   };
   StepReport(std::vector<std::string> names, const RunLength& run, const Options& options, Clock& clock);
 

@@ -11,10 +11,14 @@ namespace {
 
 using std::chrono::milliseconds;
 
+int wide() {
+  return 120;
+}
+
 TEST_CASE("the bar shows metrics, samples a second and the time left") {
   test::ManualClock clock;
   std::string shown;
-  ProgressBar bar({.steps = 100, .samples = Batches{.rows = 50, .size = 50}}, 120, clock,
+  ProgressBar bar({.steps = 100, .samples = Batches{.rows = 50, .size = 50}}, wide, clock,
                   [&](std::string_view text) { shown = text; });
   clock.advance(milliseconds(2000));
   bar.update(25, {{"loss", 0.5}});
@@ -32,7 +36,7 @@ TEST_CASE("the bar shows metrics, samples a second and the time left") {
 TEST_CASE("of a run that goes on, the rate is that of its own steps") {
   test::ManualClock clock;
   std::string shown;
-  ProgressBar bar({.steps = 100, .before = 40}, 120, clock, [&](std::string_view text) { shown = text; });
+  ProgressBar bar({.steps = 100, .before = 40}, wide, clock, [&](std::string_view text) { shown = text; });
   clock.advance(milliseconds(2000));
   bar.update(60, {});
   CHECK(shown == "\r\x1b[K60/100 [############--------] 10.0 steps/s  4 s left");
@@ -63,15 +67,35 @@ TEST_CASE("where no terminal is, a line comes every few seconds") {
   CHECK(lines.line(100, {}) == "step 100/100: 100 samples/s, 0 s left\n");
 }
 
-TEST_CASE("the bar keeps to the terminal's width") {
+TEST_CASE("the bar keeps to the terminal's width, also if the terminal is resized") {
   test::ManualClock clock;
   std::string shown;
-  ProgressBar bar({.steps = 10}, 12, clock, [&](std::string_view text) { shown = text; });
+  int columns = 12;
+  ProgressBar bar(
+      {.steps = 10}, [&] { return columns; }, clock, [&](std::string_view text) { shown = text; });
   bar.update(1, {{"a_long_name", 1}});
   CHECK(shown.size() == 11 + 4);
-  ProgressBar narrow({.steps = 10}, 24, clock, [&](std::string_view text) { shown = text; });
-  narrow.update(1, {{"loss", 0.5}});
-  CHECK(shown == "\r\x1b[K1/10 loss 0.5 ");  // without the bar
+  columns = 24;
+  clock.advance(milliseconds(100));
+  bar.update(1, {{"loss", 0.5}});
+  CHECK(shown.starts_with("\r\x1b[K1/10 loss 0.5"));  // without the bar
+  CHECK(shown.size() <= 23 + 4);
+  columns = 60;
+  clock.advance(milliseconds(100));
+  bar.update(1, {{"loss", 0.5}});
+  CHECK(shown.find("1/10 [##------------------] loss 0.5") != std::string::npos);
+}
+
+TEST_CASE("the bar has the epoch, if an epoch has several steps") {
+  test::ManualClock clock;
+  std::string shown;
+  ProgressBar bar({.steps = 8, .samples = Batches{.rows = 40, .size = 10}}, wide, clock,
+                  [&](std::string_view text) { shown = text; });
+  bar.update(4, {});
+  CHECK(shown == "\r\x1b[K4/8 [##########----------] epoch 1/2 ");
+  clock.advance(milliseconds(1000));
+  bar.update(5, {{"loss", 1}});
+  CHECK(shown == "\r\x1b[K5/8 [#############-------] epoch 2/2  loss 1  50.0 samples/s  1 s left");
 }
 
 TEST_CASE("the first scalar that is not finite is told of, once") {
