@@ -104,9 +104,8 @@ std::string beside_this_program(const std::string& name) {
     if (std::filesystem::exists(found)) return found.string();
   }
   throw Skipped{
-      "it runs " + name + ", which is not beside " + this_program() +
-      ": what ferry is measured beside is not installed, and in part built only with MPI; in ferry's sources: "
-      "build/ferry bench"};
+      "their programs are only in a build folder of ferry, some only if it is built with MPI; run build/ferry bench "
+      "there"};
 }
 
 }  // namespace ferry::bench

@@ -29,28 +29,24 @@ void require_all_exist(const std::vector<std::string>& wanted, const std::vector
       found = found || selects(name, benchmark.name);
       names.push_back(benchmark.name);
     }
-    if (!found)
-      throw Error(Code::usage, "there is no benchmark {:?}", name)
-          .hint("one of " + join(names, ", ") + ", or a prefix");
+    if (found) continue;
+    const std::string like = nearest(name, names);
+    throw Error(Code::usage, "there is no benchmark {:?}", name).hint(like.empty() ? "ferry bench --list" : like + "?");
   }
 }
 
 struct BenchOptions {
   std::vector<std::string> names;
-  bool as_json = false;
+  bool as_json = false, lists = false;
   std::string svg;
 };
 
 /// Runs a benchmark. Prints its lines as they come, and returns them.
 std::vector<BenchLine> run_benchmark(const Benchmark& benchmark, bool as_json) {
   std::vector<BenchLine> lines;
-  try {
-    for (const bench::Figure& figure : benchmark.run()) {
-      lines.emplace_back(benchmark, figure);
-      print(as_json ? json_line(lines.back()) : text_line(lines.back()));
-    }
-  } catch (const bench::Skipped& skipped) {
-    std::fprintf(stderr, "%s: skipped: %s\n", benchmark.name.c_str(), skipped.reason.c_str());
+  for (const bench::Figure& figure : benchmark.run()) {
+    lines.emplace_back(benchmark, figure);
+    print(as_json ? json_line(lines.back()) : text_line(lines.back()));
   }
   return lines;
 }
@@ -59,12 +55,22 @@ int run_benchmarks(const BenchOptions& options) {
   const std::vector<Benchmark> all = bench::benchmarks();
   require_all_exist(options.names, all);
   std::vector<BenchLine> lines;
+  std::vector<std::pair<std::string, std::string>> skipped;  // names and reasons
   for (const Benchmark& benchmark : all) {
-    bool run = options.names.empty();
-    for (const std::string& name : options.names) run = run || selects(name, benchmark.name);
-    if (!run) continue;
-    std::ranges::move(run_benchmark(benchmark, options.as_json), std::back_inserter(lines));
+    bool chosen = options.names.empty();
+    for (const std::string& name : options.names) chosen = chosen || selects(name, benchmark.name);
+    if (!chosen) continue;
+    if (options.lists) {
+      print(benchmark.name + "\n");
+      continue;
+    }
+    try {
+      std::ranges::move(run_benchmark(benchmark, options.as_json), std::back_inserter(lines));
+    } catch (const bench::Skipped& reason) {
+      skipped.emplace_back(benchmark.name, reason.reason);
+    }
   }
+  std::fputs(skipped_lines(skipped).c_str(), stderr);
   if (options.svg.empty()) return 0;
   std::vector<SpeedBar> bars;
   for (const BenchLine& line : lines) bars.push_back(bar_of(line));
@@ -77,11 +83,12 @@ int run_benchmarks(const BenchOptions& options) {
 }  // namespace
 
 void add_bench_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("bench", "The benchmarks");
+  CLI::App* command = app.add_subcommand("bench", "Runs the benchmarks");
   auto options = std::make_shared<BenchOptions>();
-  command->add_option("NAME", options->names, "Which; a prefix selects all below it; default: all");
-  command->add_flag("--json", options->as_json, "One JSON object a line");
-  command->add_option("--svg", options->svg, "Draws the figures beside those of their peers")->type_name("FILE.svg");
+  command->add_option("NAME", options->names, "A benchmark, or a prefix such as hop for all hop.*; default: all");
+  auto* const json = command->add_flag("--json", options->as_json, "Prints a JSON object for each figure");
+  command->add_option("--svg", options->svg, "Draws the speed of ferry relative to its peers")->type_name("FILE.svg");
+  command->add_flag("--list", options->lists, "Prints the names of the benchmarks and runs none")->excludes(json);
   add_examples(*command, R"(
     ferry bench hop allreduce    messages and sums between two tasks of this host, against hand-written MPI
     ferry bench start            from exec to the first result of c = a + b

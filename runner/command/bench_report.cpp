@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/number_text.hpp"
+#include "base/text.hpp"
 
 namespace ferry {
 namespace {
@@ -16,6 +17,20 @@ std::string number(double value) {
 std::string left_aligned(std::string text, std::size_t width) {
   text.resize(std::max(text.size(), width), ' ');
   return text;
+}
+
+/// The names with those of a family joined: "hop.{4B,4KB}, start".
+std::string joined_families(const std::vector<std::string>& names) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> families;  // the part up to the first dot, and the rest
+  for (const std::string& name : names) {
+    const std::string family = name.substr(0, name.find('.') + 1);
+    if (family.empty() || families.empty() || families.back().first != family) families.push_back({family, {}});
+    families.back().second.push_back(name.substr(family.size()));
+  }
+  std::vector<std::string> texts;
+  for (const auto& [family, members] : families)
+    texts.push_back(members.size() == 1 ? family + members[0] : family + "{" + join(members, ",") + "}");
+  return join(texts, ", ");
 }
 
 }  // namespace
@@ -59,6 +74,18 @@ std::string json_line(const BenchLine& line) {
     json["ratio"] = *line.ratio;
   }
   return json.dump() + "\n";
+}
+
+std::string skipped_lines(const std::vector<std::pair<std::string, std::string>>& skipped) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
+  for (const auto& [name, reason] : skipped) {
+    auto at = std::ranges::find(reasons, reason, &std::pair<std::string, std::vector<std::string>>::first);
+    if (at == reasons.end()) at = reasons.insert(at, {reason, {}});
+    at->second.push_back(name);
+  }
+  std::string text;
+  for (const auto& [reason, names] : reasons) text += "skipped: " + joined_families(names) + ": " + reason + "\n";
+  return text;
 }
 
 SpeedBar bar_of(const BenchLine& line) {

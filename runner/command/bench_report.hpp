@@ -3,6 +3,8 @@
 
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "bench/benchmark.hpp"
 #include "runner/pictures/speed_bars.hpp"
@@ -26,6 +28,10 @@ struct BenchLine {
 /// The figure as one line of text or of JSON, with a line feed.
 [[nodiscard]] std::string text_line(const BenchLine& line);
 [[nodiscard]] std::string json_line(const BenchLine& line);
+
+/// One line for each reason: "skipped: hop.{4B,4KB}, start: REASON". `skipped` has a name and the reason for each
+/// skipped benchmark.
+[[nodiscard]] std::string skipped_lines(const std::vector<std::pair<std::string, std::string>>& skipped);
 
 /// The figure as a row of the picture.
 [[nodiscard]] SpeedBar bar_of(const BenchLine& line);

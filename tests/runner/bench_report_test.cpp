@@ -49,5 +49,13 @@ TEST_CASE("the picture has a bar to the right for what is faster and to the left
   CHECK(svg.ends_with("</svg>\n"));
 }
 
+TEST_CASE("skipped benchmarks are one line for each reason, with the members of a family joined") {
+  CHECK(skipped_lines({}).empty());
+  CHECK(
+      skipped_lines(
+          {{"hop.4B", "no programs"}, {"hop.64KB", "no programs"}, {"gpu.add", "no GPU"}, {"boost", "no programs"}}) ==
+      "skipped: hop.{4B,64KB}, boost: no programs\nskipped: gpu.add: no GPU\n");
+}
+
 }  // namespace
 }  // namespace ferry
