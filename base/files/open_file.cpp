@@ -1,5 +1,6 @@
 #include "base/files/open_file.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
@@ -11,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/format.hpp"
@@ -31,6 +33,23 @@ Error cannot_open(const std::string& shown, int error) {
   Error e(scarce ? Code::resource : Code::file, shown + ": cannot be opened: " + reason(error));
   if (error == EMFILE) e.hint("raise the limit of open files (ulimit -n)");
   return e;
+}
+
+/// The path of the file most like `path` in the same folder; empty if there is none.
+std::string similar_file(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "" : path.substr(0, slash + 1);
+  const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.empty() ? "." : folder.c_str()), ::closedir);
+  constexpr std::size_t kMostNames = 10'000;
+  std::vector<std::string> names;
+  while (open != nullptr && names.size() < kMostNames) {
+    const dirent* const entry = ::readdir(open.get());
+    if (entry == nullptr) break;
+    names.emplace_back(entry->d_name);
+  }
+  std::ranges::sort(names);  // the system lists them in any order
+  const std::string like = nearest(path.substr(slash + 1), names);
+  return like.empty() || like.starts_with(".") ? "" : folder + like;
 }
 
 Error outside(const std::string& shown, std::string_view why) {
@@ -115,7 +134,11 @@ OpenFile OpenFile::at(const std::string& path) {
   Descriptor file(call_again([&] { return ::open(path.c_str(), kReading); }));
   // open() gives ENXIO for a socket.
   if (!file.open() && errno == ENXIO) throw Error(Code::file, shown + ": is a socket or device, not a regular file");
-  if (!file.open()) throw cannot_open(shown, errno);
+  if (!file.open()) {
+    Error error = cannot_open(shown, errno);
+    if (const std::string like = errno == ENOENT ? similar_file(path) : ""; !like.empty()) error.hint("{}?", like);
+    throw error;
+  }
   return {std::move(file), shown, false};
 }
 

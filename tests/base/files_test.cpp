@@ -168,6 +168,17 @@ TEST_CASE("files: only regular files are read (FAULTS 33)") {
   refused((folder / "missing").append("/deeper"), "No such file");
 }
 
+TEST_CASE("files: the error for a file that does not exist names a similar one in its folder") {
+  const test::TempFolder folder;
+  local_files().write(folder / "model.pb", "x");
+  const auto error = [&](const std::string& path) {
+    return test::error_of([&] { static_cast<void>(local_files().read(path)); }).text();
+  };
+  CHECK(error(folder / "modle.pb").ends_with("No such file or directory\n  try: " + (folder / "model.pb") + "?"));
+  CHECK(error(folder / "other.txt").ends_with("No such file or directory"));
+  CHECK(error(folder / "none/model.pb").ends_with("No such file or directory"));
+}
+
 TEST_CASE("files: a FIFO without a reader does not hold up a run that is asked to end") {
   const TempFolder folder;
   const std::string fifo = folder / "fifo";
