@@ -161,6 +161,10 @@ class DeviceAssigner {
   /// neither a job, a task nor a kind of device.
   std::optional<WhereId> resolve(const Op& op) {
     const Annotation& annotation = op.annotation();
+    // If the job lacks tasks, the error is for the op on the highest task, and so has the number of tasks that
+    // suffices.
+    if (task_of(op) >= program_.topology->size())
+      if (const Op highest = op_on_highest_task(op); task_of(highest) > task_of(op)) return resolve(highest);
     try {
       if (annotation.mesh != kNoMesh) return mesh_where(op, program_.graph->meshes()[annotation.mesh]);
       if (annotation.device.all_tasks()) return mesh_where(op, Mesh{{{"tasks", Mesh::kOpen}}, annotation.device});
@@ -174,6 +178,21 @@ class DeviceAssigner {
     } catch (Error& error) {
       throw error.note("for " + op.str());
     }
+  }
+
+  /// The number of the task that the op's annotation names; 0 if it names none, or a task of a job.
+  static std::int32_t task_of(const Op& op) {
+    const DeviceSpec& device = op.annotation().device;
+    return device.job ? 0 : device.task.value_or(0);
+  }
+
+  [[nodiscard]] Op op_on_highest_task(Op highest) const {
+    for (const Node& node : program_.nodes) {
+      if (node.kind == NodeKind::fetch || node.kind == NodeKind::assign) continue;
+      const Op op = node.graph->op(node.op);
+      if (task_of(op) > task_of(highest)) highest = op;
+    }
+    return highest;
   }
 
   WhereId mesh_where(const Op& op, const Mesh& mesh) {

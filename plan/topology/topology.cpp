@@ -41,7 +41,9 @@ int Topology::resolve(const DeviceSpec& spec) const {
   const int wanted = spec.task.value_or(0);
   if (!spec.job) {
     if (wanted < size()) return wanted;
-    not_there(*this, spec, "start at least " + plural(wanted + 1, "task"));
+    not_there(*this, spec,
+              "start at least " + plural(wanted + 1, "task") + ", for example by --tasks " +
+                  std::to_string(wanted + 1) + " or mpirun -np " + std::to_string(wanted + 1));
   }
   bool job_known = false;
   for (int i = 0; i < size(); ++i) {

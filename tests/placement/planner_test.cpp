@@ -93,6 +93,16 @@ TEST_CASE("c = a + b over three tasks: two messages, and the result goes to task
   CHECK(step_of(plan, 2) == "receive receive receive_wait receive_wait Add send send_wait");
 }
 
+TEST_CASE("if a job lacks tasks, the error has the number of tasks that is enough for all ops") {
+  Graph g;
+  const Value a = g.constant({1.0}, on("/task:1")).named("a");
+  const auto there = g.device("/task:4");
+  const Value b = (a + a).named("b");
+  CHECK_THROWS_WITH_AS(planned(g, {b}, 1),
+                       doctest::Contains("start at least 5 tasks, for example by --tasks 5 or mpirun -np 5\n  for b"),
+                       Error);
+}
+
 TEST_CASE("a value goes to a task once, however many use it there") {
   Graph g;
   auto x = g.input("x", DType::float32, {4});
@@ -365,7 +375,7 @@ TEST_CASE("errors name op, device and line") {
   const Value x = h.input("x", DType::float32, {"n", "n"});
   CHECK_THROWS_WITH_AS(planned(h, {x}, 1), doctest::Contains("the input 'x' is needed and not fed"), Error);
   CHECK_THROWS_WITH_AS(planned(h, {x}, 1, {}, {{x.id(), {2, 3}}}),
-                       doctest::Contains("the feed 'x' has shape [2,3]; the graph wants float32[n,n], with n = 2"),
+                       doctest::Contains("the feed 'x' has shape [2,3]; the graph needs float32[n,n], with n = 2"),
                        Error);
 }
 

@@ -184,7 +184,7 @@ class Quotes(unittest.TestCase):
         self.refused(2, "--tasks 0: not a whole number from 1", digits, "--tasks", 0)
         for price in ("-1", "nan", "inf", "1e13", "two"):
             self.refused(2, f"--price {price}: not a number from 0 to 1e12", digits, "--price", price)
-        self.refused(4, "start at least 2 tasks", add)
+        self.refused(4, "start at least 3 tasks", add)
         entries = (Path(__file__).parent / "golden" / "entries.pbtxt").read_text()
         shape_open = self.file("open.pbtxt", entries.replace("dim { size: 6 }", "dim { }"))
         self.refused(2, "the shape of input 'x' is open", shape_open)
