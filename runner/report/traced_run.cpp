@@ -49,6 +49,7 @@ class TraceReader {
     if (run_.events.empty()) fail();
     add_steps();
     begin_at_zero();
+    find_whole_steps();
     join_messages();
     join_collectives();
     add_links();
@@ -199,6 +200,20 @@ class TraceReader {
     }
   }
 
+  /// The end of the last step of each task that is whole. Recording may end within a step, and the plan's messages are
+  /// counted for whole steps.
+  void find_whole_steps() {
+    for (const TracedStep& step : run_.steps) {
+      std::int64_t& end = whole_until_.try_emplace(step.task, step.end).first->second;
+      end = std::max(end, step.end);
+    }
+  }
+
+  [[nodiscard]] bool in_whole_step(std::uint32_t event) const {
+    const auto until = whole_until_.find(run_.events[event].task);
+    return until != whole_until_.end() && run_.events[event].end <= until->second;
+  }
+
   void add_message(std::uint32_t sender, std::uint32_t receiver, std::uint32_t name, std::int64_t bytes) {
     run_.events[receiver].message = static_cast<std::int32_t>(run_.messages.size());
     run_.messages.push_back({sender, receiver, name, bytes});
@@ -208,6 +223,7 @@ class TraceReader {
     for (const auto& [id, ends] : messages_) {
       if (!ends.sender || !ends.receiver) continue;
       add_message(*ends.sender, *ends.receiver, ends.name, ends.bytes);
+      if (!in_whole_step(*ends.sender)) continue;
       TracedLink& link = run_.links[{run_.events[*ends.sender].task, run_.events[*ends.receiver].task}];
       ++link.messages;
       link.bytes += ends.bytes;
@@ -229,11 +245,14 @@ class TraceReader {
   }
 
   void add_links() {
-    for (const auto& [key, mine] : collectives_)
-      for (const Sends& link : mine.sends) {
-        TracedLink& sum = run_.links[{key.second, link.to}];
-        sum.messages += mine.waited * link.messages;
-        sum.bytes += mine.waited * link.bytes;
+    for (const auto& [key, by_task] : runs_of_)
+      for (const auto& [task, member] : by_task) {
+        if (!member.wait || !in_whole_step(*member.wait)) continue;
+        for (const Sends& link : collectives_[{key.first, task}].sends) {
+          TracedLink& sum = run_.links[{task, link.to}];
+          sum.messages += link.messages;
+          sum.bytes += link.bytes;
+        }
       }
   }
 
@@ -262,7 +281,8 @@ class TraceReader {
   std::int64_t line_ = 0;
   TracedRun run_;
   std::unordered_map<std::string, std::uint32_t> known_{{"", 0}};
-  std::map<std::int32_t, std::uint32_t> last_of_;  // the newest event of each task
+  std::map<std::int32_t, std::uint32_t> last_of_;     // the newest event of each task
+  std::map<std::int32_t, std::int64_t> whole_until_;  // by task
   std::map<std::string, Ends> messages_;
   std::map<std::pair<std::string, std::int32_t>, CollectiveOfTask> collectives_;            // by id and task
   std::map<std::pair<std::string, std::int64_t>, std::map<std::int32_t, Member>> runs_of_;  // by id and run; by task
