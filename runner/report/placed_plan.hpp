@@ -8,7 +8,7 @@
 namespace ferry {
 
 /// If a plan has more boxes than this, each fold is one box, which cannot be opened.
-inline constexpr std::size_t kMostOpened = 20'000;
+inline constexpr std::size_t kMostOpened = 5'000;
 
 /// One JSON object: columns, folds, boxes and arrows; docs/guide/report_data.md has its keys. One of the tasks that do
 /// the same is drawn. If there are more than PlanDrawing::kMostRoles different tasks, the first ones are drawn.

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "base/system/machine.hpp"
 #include "runner/files/stats_json.hpp"
 #include "runner/report/critical_path.hpp"
 #include "runner/report/placed_plan.hpp"
@@ -164,6 +165,31 @@ Json lines_json(const TracedRun& run, const std::vector<std::map<std::string, do
   return json;
 }
 
+/// Entries by the fingerprints of their plans.
+using Entries = std::map<std::string, std::string>;
+
+/// The entry that a step runs; empty for steps that only give variables their values.
+std::string entry_of(const TracedStep& step, const Entries& entries) {
+  const auto entry = entries.find(step.plan);
+  return entry == entries.end() ? std::string() : entry->second;
+}
+
+/// For each entry the number of task 0's steps, and their shortest, median and longest time. Steps of no entry count if
+/// there are no others.
+Json step_times_json(const TracedRun& run, const Entries& entries) {
+  std::map<std::string, std::vector<std::int64_t>> times;
+  for (const TracedStep& step : run.steps)
+    if (step.task == 0 && run.strings[step.name] != "setup")
+      times[entry_of(step, entries)].push_back(step.end - step.begin);
+  if (times.size() > 1) times.erase("");
+  Json json = Json::array();
+  for (auto& [entry, all] : times) {
+    std::ranges::sort(all);
+    json.push_back({entry, all.size(), seconds(all.front()), seconds(all[all.size() / 2]), seconds(all.back())});
+  }
+  return json;
+}
+
 /// The memory in use over the time of a step, on a device of one task of each role.
 Json step_memory_json(const std::string& entry, const StepMemory& memory, const MemoryCurve& curve) {
   Json largest = Json::array();
@@ -174,6 +200,10 @@ Json step_memory_json(const std::string& entry, const StepMemory& memory, const 
 }
 
 }  // namespace
+
+RunReport::RunReport(std::string command) : command_(std::move(command)) {
+  if (!command_.empty()) began_ = static_cast<std::int64_t>(wall_seconds());
+}
 
 void RunReport::add_plan(std::string_view entry, const Plan& plan, const OpSet& ops) {
   const auto tasks = static_cast<std::size_t>(plan.topology.size());
@@ -200,6 +230,7 @@ std::string RunReport::json() const {
   json["format"] = 1;
   json["version"] = command_.empty() ? "" : FERRY_VERSION;
   json["command"] = command_;
+  json["began"] = began_;
   json["stats"] = stats_.tasks.empty() ? Json() : Json::parse(stats_json(stats_));
   json["seconds"] = seconds(run_.nanoseconds);
   json["shown_seconds"] = seconds(until);
@@ -228,12 +259,12 @@ std::string RunReport::json() const {
     json["curves"].push_back(
         {{"entry", name.first}, {"name", name.second}, {"steps", curve.steps}, {"values", curve.values}});
   json["activities"] = kActivities;
+  json["step_times"] = step_times_json(run_, entry_of_);
   json["steps"] = Json::array();
-  for (const TracedStep& step : run_.steps) {
-    const auto entry = entry_of_.find(step.plan);
-    json["steps"].push_back({step.task, step.begin, step.end - step.begin, run_.strings[step.name],
-                             entry == entry_of_.end() ? std::string() : entry->second});
-  }
+  for (const TracedStep& step : run_.steps)
+    if (step.end <= until)
+      json["steps"].push_back(
+          {step.task, step.begin, step.end - step.begin, run_.strings[step.name], entry_of(step, entry_of_)});
   json["threads"] = threads_json(run_, until);
   json["messages"] = messages_json(run_, until);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

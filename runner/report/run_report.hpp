@@ -25,9 +25,10 @@ namespace ferry {
 class RunReport {
  public:
   /// The most events on a page. Only events of whole steps are shown; sums cover the whole trace.
-  static constexpr std::size_t kMostEvents = 200'000;
+  static constexpr std::size_t kMostEvents = 50'000;
 
-  explicit RunReport(std::string command) : command_(std::move(command)) {}
+  /// `command`: the command line; empty for a trace, of which the time is not known either.
+  explicit RunReport(std::string command);
 
   [[nodiscard]] Curves& curves() { return curves_; }
   /// Adds a plan that the run uses, and the entry that it runs. Add the plan that ran last as the last one: the
@@ -54,6 +55,7 @@ class RunReport {
   };
 
   std::string command_;
+  std::int64_t began_ = 0;  // seconds since the beginning of 1970, UTC; 0: not known
   Curves curves_;
   std::map<std::string, EntryPlan> plans_;            // by entry
   std::map<std::string, std::string> entry_of_;       // by the plan's fingerprint, as in a trace

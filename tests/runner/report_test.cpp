@@ -185,6 +185,35 @@ TEST_CASE("a trace of an earlier version, without steps, is one step for each ta
   for (const TimeUse& use : time_uses(run)) CHECK(use.sum() == run.nanoseconds);
 }
 
+TEST_CASE("messages of a step that recording cut short do not count beside the plan") {
+  std::string trace = two_tasks(true);
+  trace.erase(trace.rfind("\n]"));
+  trace += ",\n" + event(1, 0, "send x", "send", 1100, 5) + arrow(1, true, 0, 64) +
+           event(0, 0, "receive_wait x", "receive_wait", 1100, 7) + arrow(0, false, 0, 0);
+  // The arrows of a second step have the number of that step.
+  for (std::size_t at = trace.rfind("7.0.0"), n = 0; n < 2; at = trace.rfind("7.0.0", at - 1), ++n) trace[at + 4] = '1';
+  trace.erase(trace.size() - 2);
+  const TracedRun run = read_trace(trace + "\n]\n", "t.json");
+  CHECK(run.messages.size() == 2);
+  CHECK(run.links.at({1, 0}).messages == 1);
+  CHECK(run.links.at({1, 0}).bytes == run.links.at({1, 0}).planned_bytes);
+}
+
+TEST_CASE("a report has the number of all steps and their times, and the time when the run began") {
+  RunReport report("ferry run x.pb");
+  std::string trace = "[\n";
+  for (const double length : {30, 10, 20})
+    trace += step(0, 100 * length, length) + event(0, 0, "Add a", "kernel", 100 * length, 5);
+  trace.erase(trace.size() - 2);
+  report.set_trace(trace + "\n]\n", "t.json");
+  const json data = json::parse(report.json());
+  CHECK(data["step_times"] == json::parse(R"([["", 3, 1e-5, 2e-5, 3e-5]])"));
+  CHECK(data["began"] > 1'700'000'000);
+  RunReport of_a_trace("");
+  of_a_trace.set_trace(trace + "\n]\n", "t.json");
+  CHECK(json::parse(of_a_trace.json())["began"] == 0);
+}
+
 TEST_CASE("what is no trace is refused with its line") {
   for (const char* text :
        {"", "[\n]\n", "[\nx\n", "[\n{}\n", "[\n{\"ph\":\"X\",\"pid\":-1}\n", "{\"ph\":\"s\",\"pid\":0,\"id\":\"1\"}\n",

@@ -209,12 +209,35 @@ def a_fold_opens(folder):
     assert said["focused"] == "true", said
 
 
+OPENED = """
+document.body.dataset.first = document.querySelectorAll("h2")[1].textContent;
+document.body.dataset.lanes = document.querySelector("canvas").getAttribute("aria-label");
+"""
+
+
+def opens_on_a_step(folder):
+    """Curves are first, and the timeline opens on one step of median duration. A run longer than its trace has no red numbers."""
+    ferry("run", SAMPLES / "digits.pb", "--entry", "train", "--data", DATA, "--tasks", 2, "--steps", 30, "--report", folder / "run.html")
+    run, = runs_in(folder / "run.html")
+    text = shown(folder / "run.html", OPENED)
+    assert 'data-first="Curves"' in text
+    (_, steps, _, median, _), = run["step_times"]
+    label = re.search(r'data-lanes="(timeline of all tasks, from [^"]*)"', text)[1]
+    begin, end = (float(number.replace(",", "")) * {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1}[unit]
+                  for number, unit in re.findall(r"([\d.,]+) (ns|µs|ms|s)\b", label))
+    assert steps == 30 and median <= end - begin <= 1.2 * median, (begin, end, median)
+    assert 'class="number bad"' not in text
+    assert re.search(r"begun 20\d\d-\d\d-\d\d \d\d:\d\d", text), text[:2000]
+
+
 def opens_fast(folder):
-    """More than 100,000 events and a plan of thousands of boxes: the page is there in less than two seconds."""
+    """Many events and a plan of thousands of boxes: the page has less than 3 MB, and is there in less than two seconds."""
     ferry("run", SAMPLES / "charlm.pb", "--data", "/usr/share/common-licenses", "--tasks", 4, "--steps", 30, "--report", folder / "run.html")
     run, = runs_in(folder / "run.html")
     events = sum(len(thread["begin"]) for thread in run["threads"])
-    assert events > 100_000 and sum(len(plan["boxes"]) for plan in run["plans"]) > 2000, events
+    assert events > 30_000 and sum(len(plan["boxes"]) for plan in run["plans"]) > 2000, events
+    assert (folder / "run.html").stat().st_size < 3_000_000, (folder / "run.html").stat().st_size
+    assert run["shown_seconds"] < run["seconds"]
     milliseconds = int(re.search(r'data-milliseconds="(\d+)"', shown(folder / "run.html"))[1])
     assert milliseconds < 2000, milliseconds
     return f"{events} events in {milliseconds} ms"
@@ -227,6 +250,6 @@ def in_folder(case):
     return run
 
 
-CASES = [one_task, two_tasks, four_tasks, a_loop, on_devices, evaluated, of_a_plan, refused, not_after_a_failure, compared, curves, *[in_a_browser, a_fold_opens, opens_fast] * bool(BROWSER)]
+CASES = [one_task, two_tasks, four_tasks, a_loop, on_devices, evaluated, of_a_plan, refused, not_after_a_failure, compared, curves, *[in_a_browser, a_fold_opens, opens_on_a_step, opens_fast] * bool(BROWSER)]
 sys.exit(cases.run([(case.__name__.replace("_", " "), in_folder(case)) for case in CASES],
                    [] if BROWSER else [("the report in a browser", "there is no chromium here")]))

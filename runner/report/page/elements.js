@@ -19,6 +19,11 @@ function time(seconds) {
   if (size < 1) return digits(seconds * 1e3, size < 1e-2 ? 2 : 1) + " ms";
   return digits(seconds, size < 10 ? 2 : 1) + " s";
 }
+/// Seconds since the beginning of 1970, UTC, as a local date and time: 2026-11-30 20:17.
+function date(seconds) {
+  const local = new Date(seconds * 1000), two = number => String(number).padStart(2, "0");
+  return `${local.getFullYear()}-${two(local.getMonth() + 1)}-${two(local.getDate())} ${two(local.getHours())}:${two(local.getMinutes())}`;
+}
 /// A place on a scale with such steps, in nanoseconds.
 function place(at, step) {
   const [size, unit] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]].find(([size]) => at >= size) ?? [1, "ns"];

@@ -29,7 +29,7 @@ class PlanPicture {
     add(tools, "span", `${plural(this.plan.boxes.length, "box").replace("boxs", "boxes")} in ${plural(this.plan.folds.length, "fold")}; click one to open it, and again to fold it`, {class: "note"});
   }
 
-  /// When a box's turn comes on its task, from 0 to 1; a collective stands among the boxes of its first task.
+  /// The order of each box on its task, from 0 to 1. A collective is among the boxes of its first task.
   positions() {
     const {boxes, columns} = this.plan, begins = [];
     let task = -1;
@@ -261,8 +261,8 @@ class PlanPicture {
 function plans(one) {
   const drawn = (one.run.plans ?? []).filter(plan => plan.boxes.length);
   if (drawn.length === 0) return;
-  const element = section("The placed plan" + naming(one), "What each task does in a step, from top to bottom; of tasks that do the same one is drawn.");
-  legend(element, [["kernel", "kernels"], ["port", "what comes in and goes out"], ["variable", "variables"], ["collective", "collectives of several tasks"], ["message", "from task to task, with bytes"]]);
+  const element = section("The placed plan" + naming(one), "The work of each task in a step, from top to bottom. Tasks that do the same are drawn once.");
+  legend(element, [["kernel", "kernels"], ["port", "feeds, fetches, sends, receives"], ["variable", "variables"], ["collective", "collectives of several tasks"], ["message", "from task to task, with bytes"]]);
   for (const plan of drawn) {
     if (drawn.length > 1) add(element, "h3", plan.entry);
     if (plan.roles > 16) add(element, "p", `The first 16 of ${plural(plan.roles, "role")}.`, {class: "note"});

@@ -1,7 +1,7 @@
 // ---- Two runs ----
 
 function compare([a, b]) {
-  const element = section("Side by side", "A difference below zero: the second run has less.", true);
+  const element = section("Side by side", "A negative difference means that the second run has less.", true);
   const rows = [];
   const put = (what, of, show) => {
     const one = of(a.run), two = of(b.run);
@@ -10,7 +10,7 @@ function compare([a, b]) {
   };
   const use = name => run => run.time.reduce((sum, one) => sum + usesOf(one)[name], 0) / (run.time.length * run.seconds);
   put("tasks", run => run.time.length, count);
-  put("a step, median", run => [...stepTimes(run).values()].map(times => times[times.length >> 1])[0], time);
+  put("a step, median", run => stepTimes(run)[0]?.[3], time);
   put("traced", run => run.seconds, time);
   for (const [name, text] of kUses) put(text + ", share", use(name), percent);
   put("messages", run => run.links.reduce((sum, link) => sum + link[2], 0), count);
@@ -20,7 +20,7 @@ function compare([a, b]) {
   table(element, [{title: "what", of: row => order.get(row), show: row => row[0], left: true}, {title: a.name, of: row => row[1], show: row => row[1], text: true},
                   {title: b.name, of: row => row[2], show: row => row[2], text: true},
                   {title: "difference", of: row => row[3], show: row => row[3] === 0 ? "none" : (row[3] > 0 ? "+" : "") + percent(row[3])}], rows, 0);
-  const steps = run => Math.max(1, run.steps.filter(([task, , , name]) => task === 0 && name !== "setup").length);
+  const steps = run => Math.max(1, stepTimes(run).reduce((sum, one) => sum + one[1], 0));
   const both = new Map(), n = [steps(a.run), steps(b.run)];
   [a.run, b.run].forEach((run, i) => run.lines.forEach(([line, ops, , computing]) => {
     const row = both.get(line) ?? {line: line || "(no line)", ops, times: [0, 0]};
@@ -37,9 +37,10 @@ function compare([a, b]) {
 // ---- All ----
 
 if (runs.length > 1) compare(runs);
-for (const show of [facts, timeline, timeUse, path, plans, links, memory, lines])
-  runs.length > 1 ? pairs(show) : runs.forEach(show);
+const each = show => runs.length > 1 ? pairs(show) : runs.forEach(show);
+each(facts);
 curves(runs);
+[timeline, timeUse, path, plans, links, memory, lines].forEach(each);
 
 /// A section of both runs, or an empty place beside the one that lacks it.
 function pairs(show) {

@@ -3,6 +3,7 @@
 function facts({name, run}) {
   const element = section(name || "The run");
   if (run.command) add(element, "p", run.command, {class: "command"});
+  if (run.began) add(element, "p", "begun " + date(run.began), {class: "note"});
   const list = add(element, "div", "", {class: "facts"});
   const fact = (text, what) => { const one = add(list, "div"); add(one, "b", text); add(one, "span", what); };
   const stats = run.stats;
@@ -14,8 +15,8 @@ function facts({name, run}) {
   } else {
     fact(count(run.time.length), run.time.length === 1 ? "task" : "tasks");
   }
-  for (const [entry, times] of stepTimes(run))
-    fact(time(times[times.length >> 1]), `${times.length === 1 ? "the step" : "a step, median of " + count(times.length)}${entry ? " of " + entry : ""} (${time(times[0])} to ${time(times[times.length - 1])})`);
+  for (const [entry, steps, least, median, most] of stepTimes(run))
+    fact(time(median), `${steps === 1 ? "the step" : "a step, median of " + count(steps)}${entry ? " of " + entry : ""} (${time(least)} to ${time(most)})`);
   fact(time(run.seconds), "traced");
   if (run.version) fact(run.version, "version of ferry");
   if (!stats) return;
@@ -32,15 +33,20 @@ function facts({name, run}) {
   ], [...stats.tasks].reverse(), 0);
 }
 
-/// The seconds of task 0's steps, ascending, by entry; entries that only give variables their values have no name.
+/// For each entry the number of task 0's steps, and their shortest, median and longest time. Reports of ferry 0.1 have only
+/// the steps.
 function stepTimes(run) {
+  if (run.step_times) return run.step_times;
   const all = new Map();
   for (const [task, , duration, name, entry] of run.steps) {
     if (task !== 0 || name === "setup" || (!entry && run.steps.some(step => step[4]))) continue;
-    all.set(entry, [...all.get(entry) ?? [], duration * 1e-9]);
+    if (!all.has(entry)) all.set(entry, []);
+    all.get(entry).push(duration * 1e-9);
   }
-  for (const times of all.values()) times.sort((a, b) => a - b);
-  return all;
+  return [...all].map(([entry, times]) => {
+    times.sort((a, b) => a - b);
+    return [entry, times.length, times[0], times[times.length >> 1], times[times.length - 1]];
+  });
 }
 
 // ---- Time ----
@@ -51,7 +57,7 @@ const usesOf = use => ({computing: use.computing, moving: use.moving, waiting: u
                         threads: use.threads, between: use.between, outside: use.outside});
 
 function timeUse(one) {
-  const {run} = one, element = section("Where the time went" + naming(one), `Of the first thread of each task, in the ${time(run.seconds)} that are traced; each bar is 100 %.`);
+  const {run} = one, element = section("Where the time went" + naming(one), `The first thread of each task, in the traced ${time(run.seconds)}. Each bar is 100 %.`);
   legend(element, kUses);
   const bars = add(element, "div", "", {class: "bars"});
   run.time.forEach((use, task) => {
@@ -74,7 +80,7 @@ const kPathTexts = {sending: "starting messages", message: "messages on their wa
                     between: "between instructions", outside: "outside of steps"};
 
 function path(one) {
-  const {run} = one, element = section("Critical path" + naming(one), "What would have to be faster for the run to end earlier: followed backwards from the end, over to another task where a message was waited for.");
+  const {run} = one, element = section("Critical path" + naming(one), "The work that must become faster for the run to end earlier. The path leads backwards from the end, and to another task where this task waited for its message.");
   const bars = add(element, "div", "", {class: "bars"}), order = Object.keys(kPathColours),
         kinds = Object.entries(run.path.kinds).sort((a, b) => order.indexOf(a[0]) - order.indexOf(b[0]));
   const text = kind => kPathTexts[kind] ?? kind;
@@ -93,7 +99,7 @@ function links(one) {
   const {run} = one;
   if (run.links.length === 0) return;
   const planned = run.links.some(link => link[4] > 0);
-  const element = section("Messages" + naming(one), "From task to task in the traced steps" + (planned ? ", beside what the plan lets them send." : "."));
+  const element = section("Messages" + naming(one), "Messages from task to task in whole traced steps" + (planned ? ", next to the numbers of the plan. A difference is red." : "."));
   const differs = link => planned && (link[2] !== link[4] || link[3] !== link[5]);
   table(element, [
     {title: "from", of: link => link[0]}, {title: "to", of: link => link[1]},
@@ -106,7 +112,7 @@ function links(one) {
 function memory(one) {
   const {run} = one;
   if (run.memory.length === 0 || !run.stats) return;
-  const element = section("Memory" + naming(one), "Arenas as planned for what ran last; the mark is what the task had, which is at most that.");
+  const element = section("Memory" + naming(one), "The planned memory of the plan that ran last. The mark is the measured memory, which is at most the planned memory.");
   legend(element, [["computing", "of a step"], ["threads", "kept from step to step"], ["path", "measured"]]);
   const bars = add(element, "div", "", {class: "bars"});
   const peaks = run.stats.tasks.map(task => [task.planned.peak_bytes, task.peak_bytes]);
@@ -120,14 +126,14 @@ function memory(one) {
   const steps = run.step_memory ?? [];
   if (steps.length === 0) return;
   add(element, "h3", "Over a step");
-  add(element, "p", "What is in use in the last traced step: each value from when it is made to when it is last read. The broken line is the part of the arena that is planned for the step. Of tasks that do the same one is shown.", {class: "note"});
+  add(element, "p", "Memory in use in the last traced step. A value counts from its computation to its last read. The broken line is the planned memory. Tasks that do the same are shown once.", {class: "note"});
   const grid = add(element, "div", "", {class: "curves"});
   for (const step of steps) {
     const figure = add(grid, "div");
     add(figure, "h3", [...steps.some(other => other.entry !== step.entry) ? [step.entry] : [], step.tasks, ...steps.some(other => (other.device ?? "cpu:0") !== "cpu:0") ? [step.device] : []].join(", "));
     figure.append(memoryPicture(step));
     const details = add(figure, "details");
-    add(details, "summary", `At most ${bytes(Math.max(...step.bytes))} in use, ${bytes(step.planned)} planned${bytes(step.arena) === bytes(step.planned) ? "" : `, ${bytes(step.arena)} with what the setup needs`}`);
+    add(details, "summary", `At most ${bytes(Math.max(...step.bytes))} in use, ${bytes(step.planned)} planned${bytes(step.arena) === bytes(step.planned) ? "" : `, ${bytes(step.arena)} with the setup`}`);
     table(details, [{title: "bytes", of: row => row[2], show: row => bytes(row[2])}, {title: "value", of: row => row[0], text: true},
                     {title: "line", of: row => row[1], text: true}], [...step.largest], 0);
   }
@@ -161,7 +167,7 @@ function lines(one) {
   const {run} = one, rows = run.lines.map(([line, ops, runs, computing, planned, reckoned, waiting]) => ({line: line || "(no line)", ops, runs, computing, planned, reckoned, waiting}));
   const all = rows.reduce((sum, row) => sum + row.computing, 0) || 1, hasPlan = rows.some(row => row.planned > 0);
   const element = section("By line of the program" + naming(one),
-    "Computing on all tasks and threads." + (hasPlan ? " Planned is the time that planning reckons with, by nominal speeds: a line far above its planned time is worth a look." : ""));
+    "Computing on all tasks and threads." + (hasPlan ? " Planned times come from nominal speeds. Look at a line with a ratio far above the others." : ""));
   table(element, [
     {title: "line", of: row => row.line, text: true}, {title: "ops", of: row => row.ops.join(", "), text: true},
     {title: "runs", of: row => row.runs, show: row => count(row.runs)}, {title: "measured", of: row => row.computing, show: row => time(row.computing)},

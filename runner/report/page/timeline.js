@@ -9,8 +9,7 @@ class Timeline {
   constructor(run, parent) {
     this.run = run;
     this.end = Math.max(run.shown_seconds * 1e9, 1);
-    this.from = 0;
-    this.to = this.end;
+    [this.from, this.to] = this.medianStep();
     this.matches = [];
     this.match = -1;
     this.nested = run.threads.map(thread => thread.activity.flatMap((kind, i) => kind === kNested ? [i] : []));
@@ -19,7 +18,7 @@ class Timeline {
     legend(parent, [["computing", "computing"], ["moving", "starting messages, or they are on their way"],
                     ["waiting", "waiting for a message that is not sent yet"], ["threads", "waiting for other threads"], ["between", "giving work to devices"],
                     ["path", "critical path"]]);
-    this.canvas = add(add(parent, "div", "", {class: "lanes"}), "canvas", "", {tabindex: 0, "aria-label": "timeline of all tasks"});
+    this.canvas = add(add(parent, "div", "", {class: "lanes"}), "canvas", "", {tabindex: 0, role: "img"});
     this.listen();
     this.splitWaits();
     this.draw();
@@ -57,6 +56,20 @@ class Timeline {
       const wait = this.run.threads[row];
       this.late[row][i] = Math.min(Math.max(sent - wait.begin[i], 0), wait.duration[i]);
     }
+  }
+
+  /// The begin and the end of a step of median duration, of the entry with the most steps; all of it without several steps.
+  medianStep() {
+    const task = this.run.threads[0].task, byEntry = new Map();
+    for (const step of this.run.steps) {
+      if (step[0] !== task || step[3] === "setup" || step[1] + step[2] > this.end) continue;
+      if (!byEntry.has(step[4])) byEntry.set(step[4], []);
+      byEntry.get(step[4]).push(step);
+    }
+    const most = [...byEntry.values()].sort((a, b) => b.length - a.length)[0] ?? [];
+    if (most.length < 2) return [0, this.end];
+    const [, begin, duration] = most.sort((a, b) => a[2] - b[2])[most.length >> 1], beside = 0.05 * duration;
+    return [Math.max(begin - beside, 0), Math.min(begin + duration + beside, this.end)];
   }
 
   x(nanoseconds) { return kLabel + (nanoseconds - this.from) / (this.to - this.from) * (this.width - kLabel); }
@@ -102,6 +115,7 @@ class Timeline {
     this.drawPath();
     pen.restore();
     this.drawLabels();
+    canvas.setAttribute("aria-label", `timeline of all tasks, from ${place(this.from, 1)} to ${place(this.to, 1)}`);
   }
 
   drawScale(height) {
@@ -298,8 +312,9 @@ class Timeline {
 function timeline(one) {
   const {run} = one, part = run.shown_seconds < run.seconds;
   const element = section("Timeline" + naming(one),
-    (part ? `The first ${time(run.shown_seconds)} of ${time(run.seconds)} that are traced; sums below are over all of it. ` : "") +
-    "A row for each thread and for each queue of a device; a line leads from where a message is sent to where the wait for it ends. Hold Ctrl and turn the wheel to zoom, drag to move.");
+    "A row for each thread and for each queue of a device. A thin line leads from the send of a message to the end of the wait for it. " +
+    "It opens on a step of median duration: press 0 for all of it, hold Ctrl and turn the wheel to zoom, drag to move." +
+    (part ? ` It has the first ${time(run.shown_seconds)} of ${time(run.seconds)}; the sums below are over all of it.` : ""));
   timelines.push(new Timeline(run, element));
 }
 
