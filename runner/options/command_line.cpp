@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -14,6 +15,7 @@
 
 #include "base/error.hpp"
 #include "base/format.hpp"
+#include "base/number_text.hpp"
 #include "base/system/log.hpp"
 #include "base/system/output.hpp"
 #include "base/text.hpp"
@@ -33,11 +35,11 @@ constexpr std::pair<Code, const char*> kMeanings[] = {
     {Code::file, "a bad file"},
     {Code::plan, "the graph cannot be planned or placed"},
     {Code::peer_lost, "another task failed or ended"},
-    {Code::stalled, "nothing moved for the deadline"},
-    {Code::resource, "memory, disk, descriptors or threads exhausted"},
-    {Code::numeric, "NaN, Inf or unequal copies of a variable, where checked"},
+    {Code::stalled, "no progress until the deadline"},
+    {Code::resource, "no memory, disk space, descriptors or threads left"},
+    {Code::numeric, "NaN, Inf or unequal copies of a variable, if checks are on"},
     {Code::bug, "a bug in ferry"},
-    {Code::program, "code of yours failed"},
+    {Code::program, "an error in your code"},
     {Code::preempted, "stopped by SIGTERM, with a checkpoint saved"},
     {Code::interrupted, "stopped by Ctrl-C or SIGTERM"}};
 bool output_lost = false, does_more_than_print = false;
@@ -72,6 +74,7 @@ std::vector<std::string> command_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
     names.push_back(command->get_name());
+  if (!names.empty()) names.emplace_back("help");
   return names;
 }
 
@@ -86,9 +89,45 @@ Error unknown_word(CLI::App& app, const std::string& word) {
   return error.hint(help_of(command));
 }
 
-/// The parser's message in ferry's words, for an option that is given too often or without a value.
+/// "ferry run": the command that the user called.
+std::string called(CLI::App& app) {
+  const std::string help = help_of(chosen(app));
+  return help.substr(0, help.rfind(' '));
+}
+
+/// Error(usage) for a value that is not one of a few words: the parser's message is "--place: some not in {auto,all}".
+/// Empty for other messages.
+std::optional<Error> refused_word(const std::string& message) {
+  constexpr std::string_view kNot = " not in {";
+  const std::size_t name = message.find(": "), at = message.find(kNot);
+  if (name == std::string::npos || at == std::string::npos || at < name + 2 || !message.ends_with('}')) return {};
+  const std::string value = message.substr(name + 2, at - name - 2);
+  std::vector<std::string> words;
+  for (const std::string_view word : split(std::string_view(message).substr(at + kNot.size()), ','))
+    words.emplace_back(word.ends_with('}') ? word.substr(0, word.size() - 1) : word);
+  const std::string like = nearest(value, words);
+  std::ranges::sort(words);
+  Error error(Code::usage, "{} {}: the value must be one of {}", message.substr(0, name), value,
+              as_is(join(words, ", ")));
+  return like.empty() ? error : error.hint("{}?", like);
+}
+
+/// The parser's message in ferry's words.
 Error refused_option(CLI::App& app, const std::string& message) {
   constexpr std::string_view kOften = ": At Most 1 required but received ", kMissing = ": 1 required ";
+  constexpr std::string_view kRequired = " is required", kRequires = " requires ", kExcludes = " excludes ";
+  if (std::optional<Error> word = refused_word(message)) return *std::move(word);
+  if (message.ends_with(kRequired)) {
+    const std::string name = message.substr(0, message.size() - kRequired.size());
+    return Error(Code::usage, "{}: {} is missing", as_is(called(app)), name).hint(help_of(chosen(app)));
+  }
+  if (const std::size_t at = message.find(kRequires); at != std::string::npos)
+    return Error(Code::usage, "{} needs {}", message.substr(0, at), message.substr(at + kRequires.size()))
+        .hint("give both, or neither");
+  if (const std::size_t at = message.find(kExcludes); at != std::string::npos)
+    return Error(Code::usage, "{} and {} exclude each other", message.substr(0, at),
+                 message.substr(at + kExcludes.size()))
+        .hint("give one of them");
   if (const std::size_t at = message.find(kOften); at != std::string::npos) {
     const std::string option = formatted("{}", message.substr(0, at));
     return Error(Code::usage, option + " is given " + message.substr(at + kOften.size()) + " times")
@@ -130,6 +169,9 @@ bool parse_command_line(CLI::App& app, int argc, const char* const* argv) {
     print(std::string(version.what()) + "\n");
     return false;
   } catch (const CLI::Success&) {
+    // "ferry rnu --help": without a known command, the parser would give the help of ferry.
+    const auto words = app.remaining(true);
+    if (&chosen(app) == &app && !command_names(app).empty() && !words.empty()) throw unknown_word(app, words.front());
     set_help_text(app);
     print(chosen(app).help(path_above(chosen(app)), CLI::AppFormatMode::Normal));
     return false;
@@ -155,7 +197,7 @@ void add_examples(CLI::App& app, std::string_view lines) {
   if (app.get_parent() == nullptr) {  // the exit codes are the same for all commands
     text += "\n\nExit codes:";
     for (const auto& [code, meaning] : kMeanings)
-      text += "\n  " + std::to_string(static_cast<int>(code)) + "  " + meaning;
+      text += "\n  " + right_aligned(std::to_string(static_cast<int>(code)), 3) + "  " + meaning;
   } else {
     text += "\n\nExit codes: ferry --help lists them";
   }
@@ -171,7 +213,7 @@ Report report_of(const std::exception_ptr& error) {
     return {static_cast<int>(Code::resource), as_error(error, Code::resource, "ferry").text()};
   } catch (const std::system_error& e) {
     const Error error =
-        Error(Code::resource, std::string("the system refuses what ferry asks for: ") + e.what())
+        Error(Code::resource, std::string("the system refused a request of ferry: ") + e.what())
             .hint(e.code() == std::errc::operation_not_permitted
                       ? "a sandbox must allow clone3, or refuse it by ENOSYS"
                       : "fewer --tasks or --threads, or higher limits (ulimit -v, ulimit -u, ulimit -n)");
@@ -207,7 +249,7 @@ void print(std::string_view text) {
   if (error == 0 || error == EAGAIN) return;
   output_lost = true;
   if (error == EPIPE && !does_more_than_print) return;
-  log_warn(std::string("stdout: ") + std::strerror(error) + "; results are not printed, everything else goes on");
+  log_warn(std::string("stdout: ") + std::strerror(error) + "; ferry prints no more results, but continues");
 }
 
 void warn_of_lost_reader() {

@@ -68,7 +68,7 @@ class Ends(unittest.TestCase):
     def test_what_is_typed_wrong(self):
         for words, says in {("-n", "0", "true"): "-n,--tasks 0: not a whole number", ("-n", "2"): "ferry launch: no command",
                             ("--host", "a", "true"): "--hosts?", ("-n", "3", "--hosts", "localhost:2", "true"): "room for 2 tasks",
-                            ("--hosts", "a", "--hostfile", "b", "true"): "excludes", ("-x", "NOT_SET_HERE", "true"): "it is not set here",
+                            ("--hosts", "a", "--hostfile", "b", "true"): "exclude each other", ("-x", "NOT_SET_HERE", "true"): "it is not set here",
                             ("-x", "RANK=3", "true"): "-x RANK=3: ferry launch itself gives each task its RANK",
                             ("-x", "FERRY_RENDEZVOUS=file:/a/b", "true"): "-x FERRY_RENDEZVOUS: the tasks of ferry launch meet",
                             ("-n", "1", "--interface", "no-such", "true"): "no-such"}.items():

@@ -26,7 +26,11 @@ std::string refused(std::vector<const char*> words) {
   CLI::App* run = app.add_subcommand("run", "runs");
   run->add_option("--tasks", tasks, "how many");
   run->add_option("FILE", file, "what");
-  app.add_subcommand("plan", "plans");
+  std::string place;
+  CLI::Option* const steps = run->add_option("--steps", tasks, "steps");
+  run->add_option("--epochs", tasks, "epochs")->excludes(steps)->needs(run->add_option("--data", file, "data"));
+  run->add_option("--place", place, "where")->check(CLI::IsMember({"auto", "annotated"}));
+  app.add_subcommand("plan", "plans")->add_option("FILE", file, "what")->required();
   app.require_subcommand(1);
   words.insert(words.begin(), "ferry");
   try {
@@ -79,6 +83,21 @@ TEST_CASE("an option that is given several times or without its value") {
   CHECK(refused({"run", "--tasks=3", "--tasks=4", "--tasks=5"}) ==
         "--tasks is given 3 times\n  try: give --tasks once");
   CHECK(refused({"run", "a.pb", "--tasks"}) == "--tasks: its value is missing\n  try: ferry run --help");
+}
+
+TEST_CASE("the parser's messages are in plain words, and say what to do") {
+  CHECK(refused({"plan"}) == "ferry plan: FILE is missing\n  try: ferry plan --help");
+  CHECK(refused({"run", "--steps", "1", "--epochs", "2", "--data", "d"}) ==
+        "--epochs and --steps exclude each other\n  try: give one of them");
+  CHECK(refused({"run", "--epochs", "2"}) == "--epochs needs --data\n  try: give both, or neither");
+  CHECK(refused({"run", "--place", "annotate"}) ==
+        "--place annotate: the value must be one of annotated, auto\n  try: annotated?");
+  CHECK(refused({"run", "--place", "x"}) == "--place x: the value must be one of annotated, auto");
+}
+
+TEST_CASE("help of an unknown command is an error") {
+  CHECK(refused({"rum", "--help"}) == "unknown command \"rum\"\n  try: run?");
+  CHECK(refused({"hlp"}) == "unknown command \"hlp\"\n  try: help?");
 }
 
 TEST_CASE("an empty value names its option") {
