@@ -15,7 +15,9 @@
 namespace ferry {
 namespace {
 
-constexpr std::size_t kMostTotals = 4, kMostRoles = 8, kMostMessages = 10;  // lines; 30 with titles and the last line
+// Lines of each part. A line more says how many there are besides; with titles and the last line these are 30 lines.
+constexpr std::size_t kMostCandidates = 3, kMostTotals = 2, kMostRoles = 5, kMostMessages = 10;
+constexpr std::size_t kMostAligned = 28;  // columns; longer names do not widen the column of names
 
 struct Message {
   std::uint64_t bytes = 0;
@@ -42,14 +44,25 @@ std::vector<Message> messages_of(const Plan& plan) {
   return all;
 }
 
-std::string line_text(const Plan& plan, const Message& message,
+/// The reason without ", 96 bytes", because the bytes of a message have a column.
+std::string without_bytes(std::string text) {
+  const std::size_t end = text.find(" bytes:"), begin = text.rfind(", ", end);
+  if (end != std::string::npos && begin != std::string::npos && text.find_first_not_of("0123456789", begin + 2) == end)
+    text.erase(begin, end + 6 - begin);
+  return text;
+}
+
+std::string line_text(const Plan& plan, const Message& message, std::size_t width,
                       const std::map<std::string_view, const Reason*>& reasons) {
   const auto found = reasons.find(message.name);
   const Reason* const reason = found == reasons.end() ? nullptr : found->second;
   const SourceLine line = reason != nullptr ? reason->line : plan.line(message.line);
-  return formatted("{}  {}  {}{}\n", as_is(right_aligned(human_bytes(message.bytes), 10)), message.name,
-                   as_is(reason != nullptr ? reason->text : message.what),
-                   as_is(line.known() ? formatted("  at {}", line.str()) : ""));
+  std::string name = formatted("{}", message.name);
+  name.resize(std::max(name.size(), width), ' ');
+  const std::string text = reason != nullptr ? without_bytes(reason->text) : message.what;
+  const bool has_line = !line.known() || text.ends_with(line.str());
+  return formatted("{}  {}  {}{}\n", as_is(right_aligned(human_bytes(message.bytes), 10)), as_is(name), as_is(text),
+                   as_is(has_line ? "" : formatted("  at {}", line.str())));
 }
 
 std::string messages_text(const PlanResult& result) {
@@ -59,8 +72,12 @@ std::string messages_text(const PlanResult& result) {
   for (const Reason& reason : result.reasons)
     if (reason.transfer)
       if (const auto [at, fresh] = reasons.try_emplace(reason.subject, &reason); !fresh) at->second = nullptr;
-  std::string text = "messages, the largest first\n";
-  for (std::size_t i = 0; i < std::min(all.size(), kMostMessages); ++i) text += line_text(result.plan, all[i], reasons);
+  const std::size_t shown = std::min(all.size(), kMostMessages);
+  std::size_t width = 0;
+  for (std::size_t i = 0; i < shown; ++i)
+    if (all[i].name.size() <= kMostAligned) width = std::max(width, all[i].name.size());
+  std::string text = "messages, the largest first:\n";
+  for (std::size_t i = 0; i < shown; ++i) text += line_text(result.plan, all[i], width, reasons);
   if (all.size() > kMostMessages) text += "  and " + std::to_string(all.size() - kMostMessages) + " more\n";
   return text;
 }
@@ -97,12 +114,15 @@ std::string totals_text(const Plan& plan) {
   return text;
 }
 
+std::string step_text(const StepEstimate& step) {
+  return "estimated time of a step: " + milliseconds_text(step.step_seconds) + ", computing " +
+         milliseconds_text(step.computing_seconds) + ", messages " + milliseconds_text(step.message_seconds) + "\n";
+}
+
 std::string placement_text(const AutoPlacement& placement) {
   const auto& taken = placement.candidates[placement.taken];
   std::string text = "placed by itself" + (placement.entry.empty() ? "" : ", by the entry " + placement.entry) + ": " +
-                     taken.name + ", a step of " + milliseconds_text(placement.step_seconds) + " = computing " +
-                     milliseconds_text(placement.computing_seconds) + ", messages " +
-                     milliseconds_text(placement.message_seconds) + "\n";
+                     taken.name + "\n";
   const auto bytes = [](std::int64_t number) { return human_bytes(static_cast<std::uint64_t>(number)); };
   const bool limited = placement.memory_bytes > 0;
   if (limited)
@@ -113,8 +133,13 @@ std::string placement_text(const AutoPlacement& placement) {
             (limited ? " and " + bytes(placement.model_bytes) : "") + " by the model; no others" +
             (limited ? " of at most " + bytes(placement.bound_bytes) : "") + " take less than " +
             milliseconds_text(placement.bound_seconds) + "\n";
+  std::vector<const AutoPlacement::Candidate*> others;
   for (const AutoPlacement::Candidate& other : placement.candidates)
-    if (&other != &taken) text += "  " + other.name + ": " + milliseconds_text(other.step_seconds) + "\n";
+    if (&other != &taken) others.push_back(&other);
+  std::ranges::stable_sort(others, {}, &AutoPlacement::Candidate::step_seconds);
+  for (std::size_t i = 0; i < std::min(others.size(), kMostCandidates); ++i)
+    text += "  instead of " + others[i]->name + ": " + milliseconds_text(others[i]->step_seconds) + "\n";
+  if (others.size() > kMostCandidates) text += "  and " + std::to_string(others.size() - kMostCandidates) + " more\n";
   return text;
 }
 
@@ -122,7 +147,7 @@ std::string placement_text(const AutoPlacement& placement) {
 
 std::string plan_summary(const PlanResult& result, const OpSet& ops) {
   return (result.placement ? placement_text(*result.placement) : "") + totals_text(result.plan) +
-         roles_text(result.plan, ops) + messages_text(result) +
+         (result.step ? step_text(*result.step) : "") + roles_text(result.plan, ops) + messages_text(result) +
          "--all prints every buffer and instruction; ferry explain FILE why each message exists\n";
 }
 
