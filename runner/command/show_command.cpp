@@ -69,15 +69,40 @@ void show_ops(const Graph& graph, const std::string& indent) {
 }
 
 struct ShowOptions : JobOptions {
-  std::string file;
+  std::string file, names;
   std::vector<std::string> shapes;
   int last = 10;
 };
+
+bool is_graph(const std::string& path) {
+  return !path.ends_with(".json") && !is_plan_file(path) && !local_files().is_folder(path);
+}
+
+/// Prints the names of one kind, a line each: "entries", "fetches" (of all entries), "inputs" or "ops".
+void show_names(const Graph& graph, std::string_view kind) {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : graph.entries()) {
+    if (kind == "entries") names.push_back(name);
+    if (kind != "fetches") continue;
+    for (const Entry::Named& fetch : entry.fetches)
+      if (std::ranges::find(names, fetch.name) == names.end()) names.push_back(fetch.name);
+  }
+  if (kind == "ops" || kind == "inputs")
+    for (OpId id = 0; id < graph.size(); ++id)
+      if (const Op op = graph.op(id); kind == "ops" || op.def().role == OpRole::input) names.emplace_back(op.name());
+  std::string text;
+  for (const std::string& name : names) text += name + "\n";
+  print(text);
+}
 
 int show_graph(const ShowOptions& options) {
   if (!options.shapes.empty() && !is_onnx_file(options.file))
     throw Error(Code::usage, "--shape: only an ONNX model is shown for sizes; a graph's are as it says");
   const std::unique_ptr<Graph> graph = load_any_graph(options.file, options, parse_shapes(options.shapes)).graph;
+  if (!options.names.empty()) {
+    show_names(*graph, options.names);
+    return 0;
+  }
   print("graph of " + plural(graph->size(), "op") + ", " + plural(graph->variables().size(), "variable") + ", " +
         std::to_string(graph->entries().size()) + (graph->entries().size() == 1 ? " entry\n" : " entries\n"));
   show_entries(*graph);
@@ -175,7 +200,8 @@ int show_flight(const ShowOptions& options) {
 
 void add_show_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
-      "show", "What a graph, a plan, a saved model, a folder of checkpoints or a failed job's --flight-recorder holds");
+      "show",
+      "Shows the contents of a graph, a plan, a saved model, a folder of checkpoints or a file of --flight-recorder");
   auto options = std::make_shared<ShowOptions>();
   command
       ->add_option(
@@ -183,20 +209,29 @@ void add_show_command(CLI::App& app, Action& action) {
           "A graph (.pb, .pbtxt), an ONNX model (.onnx), a plan (.plan), a file of --flight-recorder (.json), or a "
           "folder written by --save or --checkpoint")
       ->required();
+  command
+      ->add_option("--names", options->names,
+                   "Of a graph: prints only the names of this kind, a line each; of all "
+                   "entries the fetches")
+      ->check(CLI::IsMember({"entries", "fetches", "inputs", "ops"}));
   add_ops_option(*command, options->ops);
   add_dim_option(*command, *options);
   add_shape_option(*command, options->shapes);
   restrict_range(
-      command->add_option("--last", options->last, "How many events of each task of a failed job; default 10"), 1,
+      command->add_option("--last", options->last, "The number of events of each task of a failed job; default 10"), 1,
       1 << 20);
   add_examples(*command, R"(
     ferry show add.pb    entries, then a line for each op
+    ferry show add.pb --names entries    the names of its entries
     ferry show add.plan  its feeds, fetches and variables
     ferry show model     the variables of a saved model
     ferry show saved     the checkpoints of a run, and whether they can be loaded
     ferry show last.json --last 3    what each task of a failed job did last)");
   command->callback([&action, options] {
     action = [options] {
+      if (!options->names.empty() && !is_graph(options->file))
+        throw Error(Code::usage, "--names: {:?} is not a graph (.pb, .pbtxt, .onnx)", options->file)
+            .hint("leave it out");
       if (local_files().is_folder(options->file))
         return has_checkpoints(options->file, local_files()) ? show_checkpoints(options->file)
                                                              : show_model(options->file);
