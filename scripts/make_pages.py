@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Makes man pages and bash completion from what `ferry --help` and `ferry COMMAND --help` print: make_pages.py FERRY VERSION FOLDER
+"""Makes man pages and completion for shells from the help of ferry and of its commands: make_pages.py FERRY VERSION FOLDER
 
-Writes ferry.1, ferry-COMMAND.1 for each command, and ferry.bash.
+Writes ferry.1, ferry-COMMAND.1 for each command, ferry.bash and _ferry (for zsh).
 """
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-FILES = r"(?:FILE|\.npy|\.pbtxt|\.txt|\.json|\.jsonl|\.svg|\.html|\.plan|\.so)"
+import completion
 
 
 def helped(ferry, *words):
@@ -66,32 +66,14 @@ def man_page(name, about, found, others):
     return "\n".join(lines) + "\n"
 
 
-def options_of(found):
+def command_of(name, about, found):
+    """The options and positionals of a command, for its completion."""
     groups = [lines for heading, lines in found.items() if heading not in ("Usage", "Positionals", "Subcommands", "Examples", "Exit codes")]
-    return [(re.findall(r"--[a-z][a-z-]*", what)[0], what) for lines in groups for what, _ in entries(lines)]
-
-
-def completion(commands):
-    """A bash script that completes the options of each command, and after an option a set's members, files or folders."""
-    text = ["# Completion of ferry for bash; made of its help by scripts/make_pages.py.", "_ferry() {",
-            '  local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD - 1]}" command="${COMP_WORDS[1]}"',
-            f'  local commands="help {" ".join(commands)}" options=""', "  compopt -o default", "  COMPREPLY=()",
-            '  if [ "$COMP_CWORD" = 1 ]; then',
-            '    COMPREPLY=($(compgen -W "$commands --help --version" -- "$word"))', "    return", "  fi",
-            '  case "$command $before" in']
-    for command, found in commands.items():
-        for option, what in options_of(found):
-            if members := re.search(r" ([a-z]+(?:\|[a-z]+)+)$", what):
-                text.append(f'    "{command} {option}") COMPREPLY=($(compgen -W "{members[1].replace("|", " ")}" -- "$word")); return ;;')
-            elif re.search(r" DIR\b", what):
-                text.append(f'    "{command} {option}") COMPREPLY=($(compgen -d -- "$word")); return ;;')
-            elif re.search(FILES, what):
-                text.append(f'    "{command} {option}") return ;;')
-    text += ["  esac", '  case "$command" in']
-    for command, found in commands.items():
-        text.append(f'    {command}) options="{" ".join(option for option, _ in options_of(found))}" ;;')
-    return "\n".join([*text, "  esac", '  case "$word" in', '    -*) COMPREPLY=($(compgen -W "$options" -- "$word")) ;;',
-                      "  esac", "}", "complete -F _ferry ferry"]) + "\n"
+    options = []
+    for what, text in (entry for lines in groups for entry in entries(lines)):
+        short, option, value = re.match(r"(?:(-\w), )?(--[a-z][a-z-]*)\s?(\S*)", what).groups()
+        options.append(completion.Option(option, short or "", text, completion.value_of(option, value, text) if value and not value.startswith("[") else None))
+    return completion.Command(about, options, [completion.positional_of(name, what, text) for what, text in entries(found.get("Positionals", []))])
 
 
 def main(ferry, folder):
@@ -104,7 +86,9 @@ def main(ferry, folder):
     for name, (text, parts) in pages.items():
         parts["Exit codes"] = found["Exit codes"]
         (folder / f"ferry-{name}.1").write_text(man_page(f"ferry-{name}", text, parts, ["ferry"]))
-    (folder / "ferry.bash").write_text(completion({name: parts for name, (_, parts) in pages.items()}))
+    commands = {name: command_of(name, text, parts) for name, (text, parts) in pages.items()}
+    (folder / "ferry.bash").write_text(completion.bash(commands))
+    (folder / "_ferry").write_text(completion.zsh(commands))
 
 
 VERSION = sys.argv[2]

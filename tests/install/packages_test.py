@@ -85,7 +85,8 @@ class Packages(unittest.TestCase):
         self.holds("libferry-dev", r"/usr/lib/[^/]+/libferry\.so", r"/usr/lib/[^/]+/libferry\.a",
                    r"/usr/lib/[^/]+/pkgconfig/ferry\.pc", r"/usr/lib/[^/]+/pkgconfig/ferry-mpi\.pc",
                    r"/usr/lib/[^/]+/cmake/ferry/ferryConfig\.cmake", r"/usr/lib/[^/]+/cmake/ferry/ferryConfigVersion\.cmake")
-        self.holds("ferry", "/usr/bin/ferry", "/usr/share/bash-completion/completions/ferry.bash", r"/usr/share/man/man1/ferry\.1\.gz",
+        self.holds("ferry", "/usr/bin/ferry", "/usr/share/bash-completion/completions/ferry.bash",
+                   "/usr/share/zsh/vendor-completions/_ferry", r"/usr/share/man/man1/ferry\.1\.gz",
                    r"/usr/share/man/man1/ferry-run\.1\.gz", r"/usr/share/doc/ferry/README\.md", r"/usr/share/doc/ferry/docs/guide/how_to\.md")
         for name in "openmpi", "mpich":
             self.holds(f"ferry-{name}", rf"/usr/lib/[^/]+/libferry_mpi_{name}\.so")
