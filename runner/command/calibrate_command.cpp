@@ -121,15 +121,17 @@ int calibrate(const CalibrateOptions& options) {
 
 void add_calibrate_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
-      "calibrate", "Measures this machine and the links of this job, and writes the costs that plans are made with");
+      "calibrate", "Measures this machine and the links of this job, and writes the costs for plans");
   auto options = std::make_shared<CalibrateOptions>();
   command->add_option("-o,--out", options->out, "The file to write")->type_name("FILE.pbtxt")->required();
   restrict_range(command->add_option("--tasks", options->job.cluster.tasks,
-                                     "Virtual tasks in this process, when no launcher started it"),
+                                     "The number of virtual tasks in this process, if no launcher started it"),
                  1, kMostTasks);
-  restrict_range(command->add_option("--threads", options->job.cluster.threads,
-                                     "Of each task; default: cores of the affinity mask / tasks that share it"),
-                 1, kMostThreads);
+  restrict_range(
+      command->add_option(
+          "--threads", options->job.cluster.threads,
+          "Threads of each task; default: the cores that this process may use, divided by the tasks that share them"),
+      1, kMostThreads);
   command->add_option("--seconds", options->seconds, "How long to measure; default 20")
       ->check(CLI::Range(0.1, 50.0).description(""))
       ->type_name("SECONDS");

@@ -152,16 +152,17 @@ int check(const CheckOptions& options) {
 
 void add_check_command(CLI::App& app, Action& action) {
   CLI::App* command =
-      app.add_subcommand("check", "Verifies a graph or plan: prints PASS and what was proved, or the reason");
+      app.add_subcommand("check", "Verifies a graph or plan: prints PASS and the proved facts, or the reason");
   auto options = std::make_shared<CheckOptions>();
   add_plan_options(*command, *options);
-  command->add_flag("--json", options->as_json, "The verdict as JSON");
-  command->add_flag("--equal", options->equal, "Also proves that the plan computes what the graph says");
-  command->add_option("PLAN", options->plan, "With --equal: this plan (.plan) instead of the one that ferry makes");
+  command->add_flag("--json", options->as_json, "Prints the result as JSON");
+  command->add_flag("--equal", options->equal, "Also proves that the plan computes the graph");
+  command->add_option("PLAN", options->plan,
+                      "With --equal: a plan (.plan) to compare with the graph, instead of a new plan");
   add_examples(*command, R"(
     ferry check add.pb --tasks 3              exit 0, or 3 (bad file), 4 (cannot be placed or would not run)
     ferry check model.plan
-    ferry check --equal add.pb --tasks 3      the same, 4 too if the plan computes something else, 1 if nobody knows
+    ferry check --equal add.pb --tasks 3      the same, also 4 if the plan computes something else, 1 if it is undecided
     ferry check --equal model.pb model.plan)");
   command->callback([&action, options] { action = [options] { return check(*options); }; });
 }

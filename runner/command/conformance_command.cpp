@@ -53,14 +53,14 @@ int conformance(const ConformanceOptions& options) {
 }  // namespace
 
 void add_conformance_command(CLI::App& app, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("conformance", "Runs cases in the layout of ONNX's tests, on one task and on two");
+  CLI::App* command = app.add_subcommand("conformance", "Runs ONNX's test cases on one task and on two");
   auto options = std::make_shared<ConformanceOptions>();
   command->add_option("DIR", options->folders, "Folders with a model.onnx and test_data_set_*, or folders of such")
       ->required();
-  restrict_range(command->add_option("--seed", options->seed, "Of the places that ops have on two tasks; default 0"),
-                 std::uint64_t{0}, kMostSeed);
-  command->add_flag("--json", options->as_json, "Each case with its result and reason, as JSON");
+  restrict_range(
+      command->add_option("--seed", options->seed, "The seed of the random placement of ops on two tasks; default 0"),
+      std::uint64_t{0}, kMostSeed);
+  command->add_flag("--json", options->as_json, "Prints each case with its result and reason as JSON");
   add_examples(*command, R"(
     ferry conformance /usr/share/libonnx-testdata/data/node    the cases of Debian's libonnx-testdata
     ferry conformance mine/test_relu --json)");

@@ -110,7 +110,10 @@ Finding mpi_finding() {
   nlohmann::json data{{"version", mpi.version}, {"abi", mpi.abi},     {"library", mpi.library},
                       {"reason", mpi.reason},   {"tried", mpi.tried}, {"others", others}};
   if (mpi.version.empty())
-    return {"mpi", formatted("none that ferry can use: {:.400}; jobs run over TCP", join(mpi.tried, "; ")), data};
+    return {"mpi",
+            "none that ferry can use, so jobs run over TCP; for jobs over MPI: apt install openmpi-bin, or mpich; "
+            "--json has the libraries that ferry tried",
+            data};
   return {"mpi",
           mpi.version + (mpi.library.empty() ? "" : formatted(" ({})", mpi.library)) + ", since " + mpi.reason +
               "; also " + join(others, ", "),
@@ -169,9 +172,10 @@ int doctor(bool as_json) {
 }  // namespace
 
 void add_doctor_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("doctor", "What is installed, and what this machine and this job have");
+  CLI::App* command =
+      app.add_subcommand("doctor", "Reports what is installed, and what this machine and this job have");
   auto as_json = std::make_shared<bool>(false);
-  command->add_flag("--json", *as_json, "As one JSON object");
+  command->add_flag("--json", *as_json, "Prints one JSON object");
   add_examples(*command, R"(
     ferry doctor                    this machine
     mpirun -np 2 ferry doctor       what all tasks of a job find, in one table; differences have a star)");

@@ -84,16 +84,16 @@ int explain_file(ExplainOptions options) {
 
 void add_explain_command(CLI::App& app, Action& action) {
   CLI::App* command =
-      app.add_subcommand("explain", "Why each transfer exists; with --all also why each op is where it is");
+      app.add_subcommand("explain", "Explains why each message exists; --all also why each op is on its devices");
   auto options = std::make_shared<ExplainOptions>();
   add_plan_options(*command, *options);
-  command->add_option("OP", options->op,
-                      "Only this op and its values, or those that match a pattern such as 'layer1/*'; also by the name "
-                      "under which it is fetched");
-  command->add_flag("--all", options->all, "Also why each op is where it is; else only the transfers and collectives");
-  command->add_flag("--json", options->as_json, "All reasons, or the reasons of OP, as JSON");
+  command->add_option(
+      "OP", options->op,
+      "Explains only this op or value: its name, the name of its fetch, or a pattern such as 'layer1/*'");
+  command->add_flag("--all", options->all, "Also explains why each op is on its devices");
+  command->add_flag("--json", options->as_json, "Prints all reasons, or the reasons of OP, as JSON");
   add_examples(*command, R"(
-    ferry explain add.pb --tasks 3          every transfer
+    ferry explain add.pb --tasks 3          every message
     ferry explain add.pb --tasks 3 --all    and every op
     ferry explain add.pb c --tasks 3        the op c)");
   command->callback([&action, options] { action = [options] { return explain_file(*options); }; });

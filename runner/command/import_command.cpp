@@ -30,10 +30,11 @@ int import(const ImportOptions& options) {
 }  // namespace
 
 void add_import_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("import", "Makes a graph file of an ONNX model");
+  CLI::App* command = app.add_subcommand("import", "Converts an ONNX model to a graph file");
   auto options = std::make_shared<ImportOptions>();
-  command->add_option("IN.onnx", options->from, "The model; its external data lie beside it")->required();
-  command->add_option("OUT.pb", options->to, "The graph: .pb, or .pbtxt as text")->required();
+  command->add_option("IN.onnx", options->from, "The model (.onnx); its external data must be in the same folder")
+      ->required();
+  command->add_option("OUT.pb", options->to, "The graph (.pb), or with .pbtxt the graph as text")->required();
   add_dim_option(*command, *options);
   add_shape_option(*command, options->shapes);
   add_feed_option(*command, *options);

@@ -46,30 +46,31 @@ bool takes_next(const CLI::App& command, const std::string& word) {
 
 void add_host_options(CLI::App& command, LaunchOptions& options) {
   restrict_range(
-      command.add_option("-n,--tasks", options.tasks,
-                         "How many tasks (or -np N); without it one for each slot of the hosts, or core of this one"),
+      command.add_option(
+          "-n,--tasks", options.tasks,
+          "The number of tasks (or -np N); default: one for each slot of the hosts, or for each core of this host"),
       1, kMostTasks);
-  restrict_range(command.add_option("--ppn", options.per_host,
-                                    "How many on each host (or -ppn K); without it as many as it has slots"),
-                 1, kMostTasks)
+  restrict_range(
+      command.add_option("--ppn", options.per_host, "The number of tasks on each host (or -ppn K); default: its slots"),
+      1, kMostTasks)
       ->type_name("K");
   CLI::Option* hosts =
       command
           .add_option("--hosts", options.hosts,
-                      "Where, and how many slots each host has: h1:2,h2; without it on the nodes of the SLURM "
-                      "allocation, or else on this host")
+                      "The hosts and their slots, such as h1:2,h2; default: the nodes of the SLURM allocation, else "
+                      "this host")
           ->type_name("HOST[:N],…");
   command
       .add_option(
           "--hostfile", options.hostfile,
-          "The same from a file, a host a line: \"h1 slots=2 max_slots=4\" or \"h1:2\"; # begins a comment; without "
-          "it the file that OMPI_MCA_orte_default_hostfile, I_MPI_HYDRA_HOST_FILE or HYDRA_HOST_FILE names")
+          "A file with one host on each line, \"h1 slots=2 max_slots=4\" or \"h1:2\"; # begins a comment; default: the "
+          "file that OMPI_MCA_orte_default_hostfile, I_MPI_HYDRA_HOST_FILE or HYDRA_HOST_FILE names")
       ->type_name("FILE")
       ->excludes(hosts);
   command
       .add_option("--interface", options.interface,
-                  "The interface, by name or address, of this host on which the tasks meet; without it the one by "
-                  "which the first host is reached by ssh")
+                  "The interface of this host, by name or address, on which the tasks meet; default: the one that "
+                  "reaches the first host by ssh")
       ->type_name("NAME");
   command
       .add_option(
@@ -80,7 +81,8 @@ void add_host_options(CLI::App& command, LaunchOptions& options) {
   command
       .add_option_function<std::string>(
           "-x,--env", [&options](const std::string& text) { options.variables.push_back(variable_of(text)); },
-          "A variable for the environment of all tasks, which on other hosts is that of an ssh login; repeatable")
+          "Adds a variable to the environment of all tasks; on other hosts it is the environment of an ssh login; "
+          "repeatable")
       ->type_name("NAME[=VALUE]")
       ->trigger_on_parse();
 }
@@ -88,26 +90,26 @@ void add_host_options(CLI::App& command, LaunchOptions& options) {
 void add_end_options(CLI::App& command, LaunchOptions& options) {
   command.add_flag(
       "--go-on", options.continue_after_loss,
-      "A task other than task 0 that is killed, or whose host is lost, does not end the job: that is for the "
-      "other tasks to decide");
-  restrict_range(command.add_option("--restarts", options.restarts, "How often the job is started again when it fails"),
+      "Continues after the loss of a task other than task 0, or of its host; the other tasks decide whether the "
+      "job ends");
+  restrict_range(command.add_option("--restarts", options.restarts, "The number of times to start a failed job again"),
                  0, kMostRestarts);
   command
       .add_option_function<std::string>(
           "--restart-wait",
           [&options](const std::string& text) { options.restart_wait = time_span("--restart-wait", text); },
-          "How long to wait before the first restart; doubles with each, up to 60; default 1")
+          "The wait before the first restart; it doubles with each restart, up to 60; default 1")
       ->type_name("SECONDS");
   command
       .add_option_function<std::string>(
           "--deadline", [&options](const std::string& text) { options.arrival_wait = time_span("--deadline", text); },
-          "How long hosts may take to come: those that ssh does not reach yet are tried again; default 60")
+          "The time to reach all hosts; ferry tries a host again until then; default 60")
       ->type_name("SECONDS");
   command
       .add_option_function<std::string>(
           "--grace", [&options](const std::string& text) { options.grace = time_span("--grace", text); },
-          "How long tasks may go on after Ctrl-C or SIGTERM before they are killed, or with --go-on after task 0; "
-          "default 30")
+          "The time that tasks have after Ctrl-C or SIGTERM before ferry kills them, and with --go-on after the end of "
+          "task 0; default 30")
       ->type_name("SECONDS");
 }
 
@@ -136,7 +138,7 @@ void add_launch_command(CLI::App& app, const std::vector<std::string>& launched,
   auto options = std::make_shared<LaunchOptions>();
   auto is_agent = std::make_shared<bool>(false);
   command->add_option("COMMAND", options->command,
-                      "What each task runs: the first word that is no option, or all after --");
+                      "The command of each task: the first word that is not an option, or all words after --");
   add_host_options(*command, *options);
   add_end_options(*command, *options);
   command->add_flag("--agent", *is_agent)->group("");  // the launcher starts its agent on a host with it

@@ -26,8 +26,9 @@ std::vector<char*> words_of(int argc, char** argv) {
 }
 
 int run_command_line(int argc, char** argv) {
-  CLI::App app("ferry runs dataflow graphs over tasks and finds the messages by itself.", "ferry");
-  app.set_version_flag("-v,--version", "ferry " FERRY_VERSION);
+  CLI::App app("ferry runs dataflow graphs on one task or many, and generates the messages between the tasks.",
+               "ferry");
+  app.set_version_flag("-v,--version", "ferry " FERRY_VERSION)->description("Prints the version");
   app.require_subcommand(1);
   ferry::Action action;
   ferry::add_run_command(app, action);

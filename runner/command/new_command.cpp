@@ -58,14 +58,14 @@ void require_name(const std::string& name) {
   if (!taken && name.size() <= kLongestName && letter(name.front()) && std::ranges::all_of(name, fits)) return;
   throw Error(Code::usage, "new: {:?} cannot be the name of a project", name)
       .hint(
-          "a letter, and then letters, digits, _ and -; no name of ferry or of a target of CMake, such as all, clean "
-          "and test");
+          "begin with a letter, and use only letters, digits, _ and -; names of CMake's targets such as all, clean "
+          "and test are taken");
 }
 
 int make_project(const std::string& name) {
   require_name(name);
   FileSystem& files = local_files();
-  if (files.exists(name)) throw Error(Code::usage, "new: {:?} is there already", name).hint("another name");
+  if (files.exists(name)) throw Error(Code::usage, "new: {:?} exists already", name).hint("choose another name");
   files.make_folders(name);
   files.write(name + "/CMakeLists.txt", project_of(name));
   files.write(name + "/main.cpp", kProgram);
@@ -79,7 +79,7 @@ int make_project(const std::string& name) {
 void add_new_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("new", "Makes a folder with a program and its CMake project");
   auto name = std::make_shared<std::string>();
-  command->add_option("NAME", *name, "Of the folder, the project and the program")->required();
+  command->add_option("NAME", *name, "The name of the folder, the project and the program")->required();
   add_examples(*command, R"(
     ferry new line    makes line/CMakeLists.txt and line/main.cpp, and prints how to build and run them)");
   command->callback([&action, name] { action = [name] { return make_project(*name); }; });

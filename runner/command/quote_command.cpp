@@ -166,7 +166,7 @@ int quote(QuoteOptions options) {
 }  // namespace
 
 void add_quote_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("quote", "The planned memory, time and price of a step, without running it");
+  CLI::App* command = app.add_subcommand("quote", "Predicts memory, time and price of a step without running it");
   auto options = std::make_shared<QuoteOptions>();
   command->add_option("FILE", options->file, "A graph (.pb, .pbtxt) or an ONNX model (.onnx)")->required();
   add_job_options(*command, *options);
@@ -182,7 +182,7 @@ void add_quote_command(CLI::App& app, Action& action) {
           "--price", [options](const std::string& text) { options->price = price_in(text); },
           "The price of one task for one hour, in any currency: also prints the price of an epoch, or of 1000 steps")
       ->type_name("PRICE");
-  command->add_flag("--json", options->as_json, "As JSON");
+  command->add_flag("--json", options->as_json, "Prints JSON");
   add_examples(*command, R"(
     ferry quote model.pb --tasks 2                     memory and time of a step
     ferry quote model.pb --tasks 2 --cluster m.pbtxt   with costs that ferry calibrate measured

@@ -63,7 +63,7 @@ int write_report(const ReportOptions& options) {
 
 void add_report_command(CLI::App& app, Action& action) {
   CLI::App* command =
-      app.add_subcommand("report", "Shows two runs side by side, or a trace, as a page for a browser; draws curves");
+      app.add_subcommand("report", "Makes a page that compares two reports or shows a trace; draws curves");
   auto options = std::make_shared<ReportOptions>();
   command
       ->add_option("FILE", options->files,

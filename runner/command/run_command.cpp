@@ -10,7 +10,7 @@
 namespace ferry {
 
 void add_run_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("run", "Runs a graph file over tasks");
+  CLI::App* command = app.add_subcommand("run", "Runs a graph on one task or many");
   auto options = std::make_shared<RunOptions>();
   command
       ->add_option("FILE", options->file,

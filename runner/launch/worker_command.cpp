@@ -10,12 +10,12 @@
 namespace ferry {
 
 void add_worker_command(CLI::App& app, const std::vector<std::string>& launched, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("worker", "Runs an ssh server in a container; after SIGTERM its tasks save first");
+  CLI::App* command = app.add_subcommand(
+      "worker", "Runs an ssh server in a container, for ferry launch; after SIGTERM, its tasks save first");
   auto options = std::make_shared<WorkerOptions>();
   auto port = std::make_shared<int>(0);
   command->add_option("COMMAND", options->command,
-                      "What starts the tasks, in the foreground: the first word that is no option, or all after --; "
+                      "The ssh server, in the foreground: the first word that is not an option, or all words after --; "
                       "default: /usr/sbin/sshd -De");
   constexpr int kMostPort = 65535;
   restrict_range(

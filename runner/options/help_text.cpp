@@ -30,10 +30,12 @@ constexpr OptionGroup kGroups[] = {
     {"Input", "--entry --fetch --fetch-to --feed --feed-part --dim --shape --data --model --graph --ops"},
     {"Steps", "--steps --epochs --eval-every --seed --step"},
     {"Tasks and devices",
-     "--tasks --hosts --cluster --jobs --threads --invariant --memory --gpu-memory --device --devices --soft-placement "
+     "--tasks --place --no-equal --hosts --cluster --jobs --threads --invariant --memory --gpu-memory --device "
+     "--devices --soft-placement "
      "--balance --budget --tune --transport --interface --deadline"},
     {"Output",
-     "--out --save --save-plan --print-every --all --json --dot --svg --full --diff --dump-after --times --stats "
+     "--out --save --save-plan --print-every --all --json --dot --svg --full --diff --dump-after --dump-problem "
+     "--times --stats "
      "--print-annotations --price"},
     {"Checkpoints", "--checkpoint --checkpoint-every --checkpoint-keep --resume"},
     {"Watching", "--report --trace --metrics --tensorboard"},
@@ -100,7 +102,7 @@ class HelpText final : public CLI::Formatter {
       name += (value.starts_with("[") ? "" : " ") + value;
     }
     std::string text = option->get_description();
-    if (!option->get_needs().empty()) text += "; with " + names_of(option->get_needs());
+    if (!option->get_needs().empty()) text += "; needs " + names_of(option->get_needs());
     if (!option->get_excludes().empty()) text += "; not with " + names_of(option->get_excludes());
     return entry(name, text);
   }
@@ -110,7 +112,7 @@ class HelpText final : public CLI::Formatter {
   }
 
   std::string make_description(const CLI::App* app) const override {
-    return wrapped(app->get_description(), 0, columns()) + "\n";
+    return wrapped(app->get_description(), 0, columns()) + "\n\n";
   }
 
   /// Leaves one empty line between groups; CLI11 has two.
@@ -126,6 +128,7 @@ bool is_shown(const CLI::Option& option) {
 }
 
 void set_groups(CLI::App& app) {
+  if (CLI::Option* const help = app.get_help_ptr()) help->description("Prints this help");
   if (app.get_options().size() <= kFewOptions) return;
   for (const OptionGroup& group : kGroups)
     for (const std::string_view name : split(group.options, ' '))

@@ -101,7 +101,7 @@ void add_feed_option(CLI::App& app, JobOptions& options) {
 }
 
 void add_dim_option(CLI::App& app, JobOptions& options) {
-  app.add_option("--dim", options.dims, "A number for a symbolic dim of an ONNX model; repeatable")
+  app.add_option("--dim", options.dims, "The size of a symbolic dim of an ONNX model; repeatable")
       ->type_name("NAME=SIZE")
       ->allow_extra_args(false);
 }
@@ -118,24 +118,29 @@ void add_job_options(CLI::App& app, JobOptions& options) {
       ->type_name("TASK");
   add_feed_option(app, options);
   app.add_option("--feed-part", options.feed_parts,
-                 "The rows (of dim 0) that a task gives of an input, for example x=rows-{task}.npy; all tasks give "
-                 "their own; repeatable")
+                 "This task's rows (dim 0) of an input, for example x=rows-{task}.npy; each task feeds its own rows; "
+                 "repeatable")
       ->type_name("NAME=FILE.npy")
       ->allow_extra_args(false);
   add_dim_option(app, options);
+  restrict_range(app.add_option("--tasks", options.cluster.tasks,
+                                "The number of virtual tasks in this process, if no launcher started it"),
+                 1, kMostTasks);
   restrict_range(
-      app.add_option("--tasks", options.cluster.tasks, "Virtual tasks in this process, when no launcher started it"), 1,
-      kMostTasks);
-  restrict_range(
-      app.add_flag("--invariant{" + std::to_string(kDefaultShards) + "}", options.cluster.invariant,
-                   "Runs as S tasks on however many there are, at most S; the results depend on S alone, bit for bit"),
+      app.add_flag(
+          "--invariant{" + std::to_string(kDefaultShards) + "}", options.cluster.invariant,
+          "Makes the results independent of the number of tasks, bit for bit: they depend only on S, the most tasks; "
+          "default " +
+              std::to_string(kDefaultShards)),
       1, kMostTasks)
       ->type_name("[=S]");
   app.add_option("--jobs", options.cluster.jobs, "Names of jobs and their tasks; default: all are worker")
       ->type_name("ps=0,worker=1-3");
-  restrict_range(app.add_option("--threads", options.cluster.threads,
-                                "Of each task; default: cores of the affinity mask / tasks that share it"),
-                 1, kMostThreads);
+  restrict_range(
+      app.add_option(
+          "--threads", options.cluster.threads,
+          "Threads of each task; default: the cores that this process may use, divided by the tasks that share them"),
+      1, kMostThreads);
   bytes_of(
       app.add_option("--memory", options.cluster.memory_bytes,
                      "The most memory for the values of a task, for example 2GB; default: the memory of its host"));
@@ -151,8 +156,8 @@ void add_job_options(CLI::App& app, JobOptions& options) {
            options.device = text;
            options.cluster.simulated = simulation_seed(text);
          },
-         "For ops that name no device; default: auto, which is gpu where every task has one. sim, or sim:SEED: each "
-         "task has GPUs that are simulated, to find races; slower")
+         "The device of ops that name none; auto, the default, is gpu if every task has one. sim, or sim:SEED: "
+         "simulated GPUs on each task, to find races; slower")
       ->check(CLI::Validator(is_device, "{auto,cpu,gpu,sim}"));
   app.add_option("--devices", options.device_rules,
                  "Places ops by name: lines 'NAME-PATTERN /task:N/cpu:0' or 'NAME-PATTERN split(0) on dp'")
@@ -189,14 +194,15 @@ void add_run_options(CLI::App& app, RunOptions& options) {
           "--print-every", options.print_every,
           "Prints a line after every N steps: means of the fetched scalars and samples a second since the last"),
       std::int64_t{1}, kMostSteps);
-  app.add_option("--model", options.model, "Variables to start from")->type_name("DIR");
-  app.add_option("--save", options.save, "Where the variables go at the end")->type_name("DIR");
-  restrict_range(app.add_option("--seed", options.run.seed, "Of random numbers and of the order of data; default 0"),
-                 std::uint64_t{0}, kMostSeed);
-  app.add_option(
-         "--transport", options.cluster.transport,
-         "Between the tasks; default: auto, which is mpi under mpirun and srun, tcp where RANK, WORLD_SIZE, and "
-         "MASTER_ADDR and MASTER_PORT or FERRY_RENDEZVOUS are set, else inproc")
+  app.add_option("--model", options.model, "Reads the variables from this folder, which --save wrote")
+      ->type_name("DIR");
+  app.add_option("--save", options.save, "Writes the variables to this folder at the end")->type_name("DIR");
+  restrict_range(
+      app.add_option("--seed", options.run.seed, "The seed of random numbers and of the order of data; default 0"),
+      std::uint64_t{0}, kMostSeed);
+  app.add_option("--transport", options.cluster.transport,
+                 "How tasks communicate; auto, the default, is mpi under mpirun and srun, tcp if RANK, WORLD_SIZE, and "
+                 "MASTER_ADDR and MASTER_PORT or FERRY_RENDEZVOUS are set, else inproc")
       ->check(CLI::IsMember({"auto", "inproc", "mpi", "tcp"}));
   app.add_option(
          "--cluster", options.cluster_file,
@@ -204,14 +210,14 @@ void add_run_options(CLI::App& app, RunOptions& options) {
          "the tasks are the tasks of this job")
       ->type_name("CLUSTER.pbtxt");
   app.add_option("--interface", options.cluster.interface,
-                 "Over tcp, where this task listens; default: where it reaches task 0")
+                 "The interface on which this task listens over tcp; default: the one that reaches task 0")
       ->type_name("NAME|ADDRESS");
   app.add_option("--data", options.run.data_folder, "The only folder that the graph's data ops may read")
       ->type_name("DIR");
   app.add_option_function<std::string>(
          "--deadline",
          [&options](const std::string& text) { options.cluster.deadline = time_span("--deadline", text); },
-         "No progress for this long ends the job; default 60")
+         "Ends the job after this time without progress; default 60")
       ->type_name("SECONDS");
   app.add_flag("--print-annotations", options.plan.annotations,
                "With --place auto: prints the chosen layouts as C++ lines and as lines for --devices");
@@ -227,9 +233,10 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_flag(
       "--sync-gpu", options.run.sync_gpu,
       "Waits for each op on a GPU before the next, so that the error of a GPU that fails names the op; slower");
-  app.add_flag("--tune", options.tune,
-               "Measures steps with messages of several sizes first, and runs with the best; under mpirun, which has a "
-               "--tune of its own, --tune=true");
+  app.add_flag(
+      "--tune", options.tune,
+      "First measures steps with several sizes of messages, and runs with the best; under mpirun, which has its "
+      "own --tune, write --tune=true");
   require_plan_file(
       app.add_option("--save-plan", options.save_plan, "Writes the plan that was run, for ferry run FILE.plan"));
   CLI::Option* const checkpoint =
@@ -237,38 +244,42 @@ void add_run_options(CLI::App& app, RunOptions& options) {
              "--checkpoint", options.checkpoint,
              "The folder for checkpoints: the run saves one at the end, and before SIGTERM ends it (exit code 75)")
           ->type_name("DIR");
-  app.add_option("--checkpoint-every", options.checkpoint_every, "Saves after every N steps or seconds as well")
+  app.add_option("--checkpoint-every", options.checkpoint_every,
+                 "Also saves after every N steps, or with Ns after every N seconds")
       ->needs(checkpoint)
       ->type_name("N|Ns");
-  restrict_range(app.add_option("--checkpoint-keep", options.checkpoint_keep, "Of the newest; default 3"), 1, 1 << 20)
+  restrict_range(app.add_option("--checkpoint-keep", options.checkpoint_keep,
+                                "The number of newest checkpoints to keep; default 3"),
+                 1, 1 << 20)
       ->needs(checkpoint);
-  app.add_flag("--resume", options.resume, "Goes on from the newest checkpoint, if there is one")->needs(checkpoint);
+  app.add_flag("--resume", options.resume, "Continues from the newest checkpoint, if there is one")->needs(checkpoint);
   app.add_option("--flight-recorder", options.run.flight_recorder,
-                 "If the job fails: what each task did last, for ferry show")
+                 "If the job fails, writes the last events of each task, for ferry show")
       ->type_name("FILE.json");
   CLI::Option* const record =
       app.add_option("--record-turns", options.run.record_turns,
-                     "Of asynchronous training: the order in which servers gave and took, as FILE.TASK for each server")
+                     "For asynchronous training: writes the order in which each server sent and received, to FILE.TASK")
           ->type_name("FILE");
   app.add_option("--replay-turns", options.run.replay_turns,
-                 "Repeats that order: a run with as many steps has the same bits")
+                 "Repeats the order of --record-turns: a run with the same number of steps has the same bits")
       ->type_name("FILE")
       ->excludes(record)
       ->excludes(checkpoint);
-  app.add_option("--trace", options.run.trace_file,
-                 "What ran when on each task, for ui.perfetto.dev or chrome://tracing; of a long run, the first steps")
+  app.add_option(
+         "--trace", options.run.trace_file,
+         "Writes a timeline of all tasks for ui.perfetto.dev or chrome://tracing; of a long run, its first steps")
       ->type_name("FILE.json");
   app.add_option("--report", options.report,
-                 "A page that shows the run: timeline, critical path, what each task waited for, messages, memory, "
-                 "curves; for any browser")
+                 "Writes a page for any browser: curves, timeline, waits of each task, critical path, messages, memory")
       ->type_name("FILE.html");
   app.add_option("--metrics", options.metrics,
-                 "The fetched scalars of each step, a line of JSON each, written during the run")
+                 "Writes the fetched scalars of each step during the run, one line of JSON a step")
       ->type_name("FILE.jsonl");
-  app.add_option("--tensorboard", options.tensorboard,
-                 "The fetched scalars of each step as event files for TensorBoard, a folder in DIR for each entry")
+  app.add_option(
+         "--tensorboard", options.tensorboard,
+         "Writes the fetched scalars of each step as event files for TensorBoard, in a folder of DIR for each entry")
       ->type_name("DIR");
-  app.add_option("--stats", options.stats, "Counters of all tasks beside what the plan predicted")
+  app.add_option("--stats", options.stats, "Writes counters of all tasks, next to the predictions of the plan")
       ->type_name("FILE.json");
 }
 
