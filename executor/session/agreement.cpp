@@ -65,7 +65,7 @@ void check_feed(const Graph& graph, const std::string& name, DType dtype) {
   const Op op = graph.op(input_named(graph, name));
   const Type& type = graph.type(op.output(0));
   if (dtype != type.dtype)
-    throw Error(Code::usage, "the feed '{}' is {}; the graph wants {}", name, name_of(dtype), as_is(type.str()))
+    throw Error(Code::usage, "the feed '{}' is {}; the graph needs {}", name, name_of(dtype), as_is(type.str()))
         .at(op.line())
         .hint("feed a tensor of " + std::string(name_of(type.dtype)) + ", or change the dtype of the input");
 }

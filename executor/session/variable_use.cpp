@@ -35,7 +35,7 @@ Agreed initial_values(const Graph& graph, std::set<OpId> missing) {
     const Op op = graph.op(*missing.begin());
     throw Error(Code::usage, "the variable '{}' has no value", op.name())
         .at(op.line())
-        .hint("give it an initial value, or restore a saved model");
+        .hint("give it an initial value in the graph, or read a saved model by --model DIR");
   }
   std::sort(init.signature.targets.begin(), init.signature.targets.end());
   init.request = init.key = "init";

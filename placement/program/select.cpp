@@ -143,9 +143,10 @@ class Selector {
     bool fits = declared.shape.rank() == given.rank();
     for (int d = 0; fits && d < given.rank(); ++d) fits = fits_dim(declared.shape[d], given[d]);
     if (!fits)
-      throw Error(Code::usage, "the feed '{}' has shape {}; the graph wants {}{}", op.name(), as_is(given.str()),
+      throw Error(Code::usage, "the feed '{}' has shape {}; the graph needs {}{}", op.name(), as_is(given.str()),
                   as_is(declared.str()), as_is(symbol_values()))
-          .at(op.line());
+          .at(op.line())
+          .hint("feed a value of this shape");
     if (declared.shape.bounded()) return {declared.dtype, bounded_shape(given)};
     return {declared.dtype, given};
   }

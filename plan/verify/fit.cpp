@@ -25,7 +25,7 @@ std::uint64_t needed_by(const PlanClass& c) {
 }
 
 std::string bytes_text(std::uint64_t bytes) {
-  return human_bytes(bytes) + " (" + std::to_string(bytes) + " bytes)";
+  return human_bytes(bytes) + (bytes < 1024 ? "" : " (" + std::to_string(bytes) + " bytes)");
 }
 
 /// A line for each of the largest values on a device: name, type, bytes, and the user's line that makes it. nullopt: on

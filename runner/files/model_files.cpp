@@ -38,8 +38,8 @@ struct ModelManifest {
 ModelManifest read_model_manifest(const std::string& folder) {
   const std::string path = join_path(folder, kManifest);
   if (local_files().exists(folder) && !local_files().exists(path))
-    throw Error(Code::file, "{}: no saved model: it is no folder with a {}", folder, kManifest)
-        .hint("--save DIR writes one; the tensors of other files are read by the graph, with read_safetensors");
+    throw Error(Code::file, "{:?} is not a saved model: it has no {}", folder, kManifest)
+        .hint("give a folder that --save wrote; a graph reads other files of tensors by read_safetensors");
   const FileBytes bytes = local_files().read_beneath(folder, kManifest, kMaxManifestBytes);
   const auto json = nlohmann::json::parse(json_text(bytes.text()), nullptr, false);
   const auto field = [&](const char* name) { return json.is_object() ? json.value(name, nlohmann::json()) : json; };
@@ -64,8 +64,8 @@ void require_replaceable(const std::string& folder) {
     return std::ranges::all_of(files.list(folder), [](const std::string& name) { return name == kStaging; });
   };
   if (!files.is_folder(folder) || !of_a_model())
-    throw Error(Code::usage, "the folder for a model, {:?}, is there, and no saved model", folder)
-        .hint("name another folder");
+    throw Error(Code::usage, "--save {:?}: it exists and is not a saved model, so ferry does not replace it", folder)
+        .hint("choose another folder");
 }
 
 /// Removes the empty folders among `folders`.

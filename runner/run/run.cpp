@@ -288,6 +288,10 @@ class Run {
 
   void select_eval() {
     if (eval_) return;
+    if (!graph_.entries().contains("eval"))
+      throw Error(Code::usage, "{}: the graph has no entry 'eval'",
+                  as_is(options_.eval_every > 0 ? "--eval-every" : "evaluate"))
+          .hint("leave it out, or add an entry 'eval' to the graph");
     eval_ = select_entry(graph_, "eval", {});
     eval_->request.fetch_to = options_.fetch_to;
   }
@@ -324,13 +328,13 @@ class Run {
     if (!is_main() || !options_.resume) return;
     const std::string where = formatted("{:?}", options_.checkpoint);
     if (checkpoints.step() == 0)
-      log_info("there is no checkpoint in " + where + ": begins with the first step");
+      log_info("there is no checkpoint in " + where + ": the run begins with the first step");
     else if (checkpoints.step() < total_)
       log_info("goes on after step " + std::to_string(checkpoints.step()) + " of " + std::to_string(total_) +
                ", from " + where);
     else
-      log_info("the checkpoint in " + where + " is of step " + std::to_string(checkpoints.step()) + ": of " +
-               std::to_string(total_) + " steps none is left");
+      log_info("training is already complete: the checkpoint in " + where + " is at step " +
+               std::to_string(checkpoints.step()) + " of " + std::to_string(total_));
   }
 
   /// Runs the evaluation after the last step. The training is not lost if the evaluation fails: the model is saved

@@ -171,7 +171,7 @@ TEST_CASE("a bounded input takes any feed up to its bound, with one plan") {
       CHECK(fetched[1].number(0) == 3 * static_cast<double>(count));
     }
     const Error error = test::error_of([&] { session.run(request(5)); });
-    CHECK(test::says(error, "the feed 'x' has shape [5,2]; the graph wants float32[<=4,2]\n  at model.cpp:7"));
+    CHECK(test::says(error, "the feed 'x' has shape [5,2]; the graph needs float32[<=4,2]\n  at model.cpp:7"));
     Session from_plan(session.plan(request(2)).plan,
                       Cluster::connect(ClusterOptions{.tasks = tasks, .threads = 1, .jobs = ""}));
     CHECK(from_plan.run({.feeds = rows(3, 1)})[1].number(0) == 6);

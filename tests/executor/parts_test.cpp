@@ -161,7 +161,7 @@ TEST_CASE("parts that do not fit together are refused, and nothing is lost of th
     refused({{"x", part(rank == 1 ? Tensor(DType::float32, {2, 4}) : two)}},
             "task 1 feeds a part float32[2,4] for the input 'x', task 0 feeds a part float32[2,3]");
     refused({{"x", part(Tensor::scalar(1.0F))}}, "a part of the feed 'x' is a scalar, which has no rows");
-    refused({{"x", part(Tensor(DType::int32, {2, 3}))}}, "the feed 'x' is int32; the graph wants");
+    refused({{"x", part(Tensor(DType::int32, {2, 3}))}}, "the feed 'x' is int32; the graph needs");
     refused({{"x", parts({two, two})}}, "the feed 'x' has 2 parts, and this process has 1 task");
     if (const Tensor total = session.run({model.total}, {{"x", part(two)}})[0]; rank == 0) CHECK(total.number(0) == 45);
   });

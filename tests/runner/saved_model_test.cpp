@@ -59,7 +59,7 @@ TEST_CASE("what keeps a model from being saved or loaded is the same error on al
     session.run(RunRequest{.targets = {m.twice}});
     const Error saved = test::error_of([&] { save(session, folder / "."); });
     CHECK(saved.code() == Code::usage);
-    CHECK(test::says(saved, "is there, and no saved model"));
+    CHECK(test::says(saved, "it exists and is not a saved model"));
     CHECK(test::says(test::error_of([&] { save(session, ""); }), "the name of the folder is empty"));
     const Error loaded = test::error_of([&] { load(session, folder / "none"); });
     CHECK(loaded.code() == Code::file);

@@ -157,7 +157,7 @@ TEST_CASE("a damaged model is refused") {
   CHECK(code_of([&] { static_cast<void>(read_model(folder / "none")); }) == Code::file);
   local_files().write(folder / "tensors.safetensors", "");
   for (const std::string& other : {folder / "tensors.safetensors", folder / "."})
-    CHECK(test::says(test::error_of([&] { static_cast<void>(read_model(other)); }), "no saved model"));
+    CHECK(test::says(test::error_of([&] { static_cast<void>(read_model(other)); }), "is not a saved model"));
 }
 
 TEST_CASE("a model whose manifest has more behind a NUL, or says something else, is refused") {
