@@ -24,13 +24,22 @@ double seconds_of(Duration time) {
   return std::chrono::duration<double>(time).count();
 }
 
-/// The speed of the steps from `from` to `to`: "41,230 samples/s", or if the samples are not known, "12.5 steps/s" or
-/// "31.0 s/step".
-std::string speed(const RunLength& run, std::int64_t from, std::int64_t to, double seconds) {
+/// The speed of the steps from timer.from() to `to`: "41,230 samples/s", or if the samples are not known, "12.5
+/// steps/s" or "31.0 s/step". Empty if there are no such steps.
+std::string speed(const RunLength& run, const StepTimer& timer, std::int64_t to) {
+  const std::int64_t from = timer.from();
+  const double seconds = seconds_of(timer.time());
+  if (to == from || seconds <= 0) return {};
   if (run.samples)
     return readable(static_cast<double>(run.samples->before(to) - run.samples->before(from)) / seconds) + " samples/s";
   const double rate = static_cast<double>(to - from) / seconds;
   return rate < 1 && rate > 0 ? readable(1 / rate) + " s/step" : readable(rate) + " steps/s";
+}
+
+/// The time until the last step at the speed of the steps from timer.from() to `done`: "6 s left".
+std::string time_left(const RunLength& run, const StepTimer& timer, std::int64_t done) {
+  const double left = seconds_of(timer.time()) * static_cast<double>(run.steps - done);
+  return readable_seconds(left / static_cast<double>(done - timer.from())) + " left";
 }
 
 /// "step 20/100: loss = 0.5, 41,230 samples/s". `rate` is the last part, or empty.
@@ -47,15 +56,16 @@ ProgressBar::ProgressBar(const RunLength& run, Columns columns, Clock& clock, Si
       columns_(std::move(columns)),
       clock_(&clock),
       sink_(std::move(sink)),
-      begin_(clock.now()),
-      drawn_(begin_ - kBetweenDraws) {}
+      timer_(run, clock),
+      drawn_(clock.now() - kBetweenDraws) {}
 
 void ProgressBar::update(std::int64_t done, const Metrics& metrics) {
+  timer_.update(done);
   const TimePoint now = clock_->now();
   if (now - drawn_ < kBetweenDraws && done < run_.steps) return;
   drawn_ = now;
   shown_ = true;
-  sink_("\r\x1b[K" + line(done, metrics, seconds_of(now - begin_)));
+  sink_("\r\x1b[K" + line(done, metrics));
 }
 
 void ProgressBar::clear() {
@@ -63,15 +73,12 @@ void ProgressBar::clear() {
   shown_ = false;
 }
 
-std::string ProgressBar::line(std::int64_t done, const Metrics& metrics, double seconds) const {
+std::string ProgressBar::line(std::int64_t done, const Metrics& metrics) const {
   const std::string place = std::to_string(done) + "/" + std::to_string(run_.steps);
   std::string text = epoch(done);
   for (const auto& [name, value] : metrics) text += formatted(" {} {} ", name, as_is(digits_text(value, 4)));
-  if (seconds > 0 && done > run_.before) {
-    const double rate = static_cast<double>(done - run_.before) / seconds;
-    text += " " + speed(run_, run_.before, done, seconds);
-    if (done < run_.steps) text += "  " + readable_seconds(static_cast<double>(run_.steps - done) / rate) + " left";
-  }
+  if (const std::string rate = speed(run_, timer_, done); !rate.empty())
+    text += " " + rate + (done < run_.steps ? "  " + time_left(run_, timer_, done) : "");
   const auto room = static_cast<std::size_t>(std::max(columns_() - 1, 1));
   const std::string whole = place + " " + bar(done) + text;
   return whole.size() <= room ? whole : (place + text).substr(0, room);
@@ -124,24 +131,21 @@ std::string EpochMeans::label() const {
 
 std::string StepLines::update(std::int64_t done, const Metrics& metrics) {
   means_.add(metrics, run_.weight(done - 1));
+  timer_.update(done);
   if (done % every_ != 0 && done != run_.steps) return "";
-  const TimePoint now = clock_->now();
-  const double seconds = seconds_of(now - begin_);
-  std::string rate;
-  if (seconds > 0) rate = speed(run_, printed_, done, seconds);
-  begin_ = now;
-  printed_ = done;
+  const std::string rate = speed(run_, timer_, done);
+  timer_.restart(done);
   return step_line(done, run_, means_.take(), rate);
 }
 
-std::string TimedLines::line(std::int64_t done, const Metrics& metrics) {
-  const TimePoint now = clock_->now();
-  const double seconds = seconds_of(now - begin_);
-  const std::string rate = speed(run_, printed_, done, seconds);
-  const double left = seconds * static_cast<double>(run_.steps - done) / static_cast<double>(done - printed_);
-  begin_ = now;
-  printed_ = done;
-  return step_line(done, run_, metrics, rate + ", " + readable_seconds(left) + " left");
+std::string TimedLines::update(std::int64_t done, const Metrics& metrics) {
+  const bool due = done < run_.steps && timer_.time() >= kBetween;
+  timer_.update(done);
+  if (!due) return "";
+  std::string rate = speed(run_, timer_, done);
+  if (!rate.empty()) rate += ", " + time_left(run_, timer_, done);
+  timer_.restart(done);
+  return step_line(done, run_, metrics, rate);
 }
 
 std::string FiniteWatch::update(std::int64_t done, std::span<const Tensor> fetched) {
@@ -175,11 +179,10 @@ void StepReport::update(std::span<const Tensor> fetched) {
     bar_.clear();
     log_warn(warning);
   }
-  const bool line_due = options_.timed && timed_.due(done_);
   const Metrics metrics = metrics_of(names_, fetched);
   means_.update(done_, metrics);
   if (options_.metrics != nullptr) options_.metrics->add(done_, options_.entry, metrics);
-  if (line_due) write_stderr(timed_.line(done_, metrics));
+  if (options_.timed) write_stderr(timed_.update(done_, metrics));
   if (options_.print_every > 0)
     if (const std::string line = lines_.update(done_, metrics); !line.empty()) {
       bar_.clear();

@@ -32,6 +32,33 @@ struct RunLength {
   }
 };
 
+/// The time since the last printed line, for the speed of steps. The first step of a run does not count, because it
+/// includes planning and setup. Used from one thread.
+class StepTimer {
+ public:
+  StepTimer(const RunLength& run, Clock& clock)
+      : clock_(&clock), first_(run.before + 1), from_(run.before), begin_(clock.now()) {}
+  /// Call it when `done` steps have ended.
+  void update(std::int64_t done) {
+    if (done == first_) restart(done);
+  }
+  /// Counts from now on; `done` steps have ended.
+  void restart(std::int64_t done) {
+    from_ = done;
+    resume();
+  }
+  /// Leaves out the time since the last line, but not its steps.
+  void resume() { begin_ = clock_->now(); }
+  /// The number of ended steps when the time began.
+  [[nodiscard]] std::int64_t from() const { return from_; }
+  [[nodiscard]] Duration time() const { return clock_->now() - begin_; }
+
+ private:
+  Clock* clock_;
+  std::int64_t first_, from_;
+  TimePoint begin_;
+};
+
 /// A line that is redrawn: "412/938 [########----------] epoch 2/4  loss 0.312  accuracy 0.91  41,230 samples/s  3 s
 /// left". Used from one thread.
 class ProgressBar {
@@ -48,7 +75,7 @@ class ProgressBar {
   void clear();
 
  private:
-  [[nodiscard]] std::string line(std::int64_t done, const Metrics& metrics, double seconds) const;
+  [[nodiscard]] std::string line(std::int64_t done, const Metrics& metrics) const;
   [[nodiscard]] std::string bar(std::int64_t done) const;
   [[nodiscard]] std::string epoch(std::int64_t done) const;
 
@@ -56,7 +83,8 @@ class ProgressBar {
   Columns columns_;
   Clock* clock_;
   Sink sink_;
-  TimePoint begin_, drawn_;
+  StepTimer timer_;
+  TimePoint drawn_;
   bool shown_ = false;
 };
 
@@ -91,22 +119,19 @@ class EpochMeans {
 };
 
 /// The lines "step 50/1500: loss = 0.312 accuracy = 0.91, 41,230 samples/s" after every `every` steps and after the
-/// last step, with means and speed since the previous line. Used from one thread.
+/// last step, with means and speed since the previous line (StepTimer). Used from one thread.
 class StepLines {
  public:
-  StepLines(const RunLength& run, std::int64_t every, Clock& clock)
-      : run_(run), every_(every), clock_(&clock), begin_(clock.now()), printed_(run.before) {}
+  StepLines(const RunLength& run, std::int64_t every, Clock& clock) : run_(run), every_(every), timer_(run, clock) {}
   /// Call it when `done` steps have ended. Returns the line, with a line feed, if one is due, else "".
   [[nodiscard]] std::string update(std::int64_t done, const Metrics& metrics);
   /// Leaves the time since the last line out of the speed, because it was spent on an evaluation.
-  void resume() { begin_ = clock_->now(); }
+  void resume() { timer_.resume(); }
 
  private:
   RunLength run_;
   std::int64_t every_;
-  Clock* clock_;
-  TimePoint begin_;
-  std::int64_t printed_;
+  StepTimer timer_;
   MeanMetrics means_;
 };
 
@@ -114,23 +139,19 @@ class StepLines {
 /// Used from one thread.
 class TimedLines {
  public:
-  TimedLines(const RunLength& run, Clock& clock)
-      : run_(run), clock_(&clock), begin_(clock.now()), printed_(run.before) {}
-  /// Whether a line is due after `done` steps: 5 seconds after the last line, but not after the last step, because its
-  /// results are printed anyway.
-  [[nodiscard]] bool due(std::int64_t done) const { return done < run_.steps && clock_->now() - begin_ >= kBetween; }
-  /// The line, with a line feed: the metrics of this step, and the speed since the previous line.
-  [[nodiscard]] std::string line(std::int64_t done, const Metrics& metrics);
+  TimedLines(const RunLength& run, Clock& clock) : run_(run), timer_(run, clock) {}
+  /// Call it when `done` steps have ended. Returns a line, with a line feed, 5 seconds after the previous one, else "".
+  /// It has the metrics of this step, and the speed since the previous line (StepTimer). The last step has no line,
+  /// because its results are printed anyway.
+  [[nodiscard]] std::string update(std::int64_t done, const Metrics& metrics);
   /// Does the same as StepLines::resume().
-  void resume() { begin_ = clock_->now(); }
+  void resume() { timer_.resume(); }
 
  private:
   static constexpr std::chrono::seconds kBetween{5};
 
   RunLength run_;
-  Clock* clock_;
-  TimePoint begin_;
-  std::int64_t printed_;
+  StepTimer timer_;
 };
 
 /// Finds the first step that fetches a scalar which is NaN or Inf. Used from one thread.

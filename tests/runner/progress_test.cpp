@@ -20,12 +20,15 @@ TEST_CASE("the bar shows metrics, samples a second and the time left") {
   std::string shown;
   ProgressBar bar({.steps = 100, .samples = Batches{.rows = 50, .size = 50}}, wide, clock,
                   [&](std::string_view text) { shown = text; });
+  clock.advance(milliseconds(9000));
+  bar.update(1, {{"loss", 0.9}});
+  CHECK(shown == "\r\x1b[K1/100 [--------------------] loss 0.9 ");  // the first step includes planning
   clock.advance(milliseconds(2000));
-  bar.update(25, {{"loss", 0.5}});
-  CHECK(shown == "\r\x1b[K25/100 [#####---------------] loss 0.5  625 samples/s  6 s left");
+  bar.update(26, {{"loss", 0.5}});
+  CHECK(shown == "\r\x1b[K26/100 [#####---------------] loss 0.5  625 samples/s  6 s left");
   clock.advance(milliseconds(50));
-  bar.update(26, {});
-  CHECK(shown.find("25/100") != std::string::npos);  // too soon to draw again
+  bar.update(27, {});
+  CHECK(shown.find("26/100") != std::string::npos);  // too soon to draw again
   bar.update(100, {});
   CHECK(shown.find("100/100 [####################]") != std::string::npos);
   CHECK(shown.find("left") == std::string::npos);
@@ -37,34 +40,40 @@ TEST_CASE("of a run that goes on, the rate is that of its own steps") {
   test::ManualClock clock;
   std::string shown;
   ProgressBar bar({.steps = 100, .before = 40}, wide, clock, [&](std::string_view text) { shown = text; });
+  clock.advance(milliseconds(7000));
+  bar.update(41, {});
+  CHECK(shown == "\r\x1b[K41/100 [########------------]");
   clock.advance(milliseconds(2000));
-  bar.update(60, {});
-  CHECK(shown == "\r\x1b[K60/100 [############--------] 10.0 steps/s  4 s left");
+  bar.update(61, {});
+  CHECK(shown == "\r\x1b[K61/100 [############--------] 10.0 steps/s  4 s left");
 }
 
 TEST_CASE("a step of several seconds is told in seconds") {
   test::ManualClock clock;
   TimedLines lines({.steps = 100000}, clock);
+  clock.advance(milliseconds(90000));
+  CHECK(lines.update(1, {{"loss", 2}}) == "step 1/100000: loss = 2\n");
   clock.advance(milliseconds(31000));
-  CHECK(lines.line(1, {}) == "step 1/100000: 31.0 s/step, 35 d 21 h left\n");
+  CHECK(lines.update(2, {}) == "step 2/100000: 31.0 s/step, 35 d 21 h left\n");
 }
 
 TEST_CASE("where no terminal is, a line comes every few seconds") {
   test::ManualClock clock;
-  TimedLines lines({.steps = 100, .samples = Batches{.rows = 10, .size = 10}}, clock);
+  TimedLines lines({.steps = 101, .samples = Batches{.rows = 10, .size = 10}}, clock);
   clock.advance(milliseconds(4900));
-  CHECK_FALSE(lines.due(40));
+  CHECK(lines.update(1, {}) == "");
+  clock.advance(milliseconds(4900));
+  CHECK(lines.update(50, {}) == "");
   clock.advance(milliseconds(100));
-  CHECK(lines.due(50));
-  CHECK_FALSE(lines.due(100));
-  CHECK(lines.line(50, {{"loss", 0.5}}) == "step 50/100: loss = 0.5, 100 samples/s, 5 s left\n");
+  CHECK(lines.update(51, {{"loss", 0.5}}) == "step 51/101: loss = 0.5, 100 samples/s, 5 s left\n");
   clock.advance(milliseconds(100));
-  CHECK_FALSE(lines.due(51));
+  CHECK(lines.update(52, {}) == "");
   clock.advance(milliseconds(9000));
   lines.resume();
-  CHECK_FALSE(lines.due(51));
+  CHECK(lines.update(53, {}) == "");
   clock.advance(milliseconds(5000));
-  CHECK(lines.line(100, {}) == "step 100/100: 100 samples/s, 0 s left\n");
+  CHECK(lines.update(101, {}) == "");  // the results of the last step are printed anyway
+  CHECK(lines.update(100, {}) == "step 100/101: 98.0 samples/s, 0 s left\n");
 }
 
 TEST_CASE("the bar keeps to the terminal's width, also if the terminal is resized") {
@@ -117,7 +126,7 @@ TEST_CASE("the first scalar that is not finite is told of, once") {
 TEST_CASE("a line says what the steps since the one before were like") {
   test::ManualClock clock;
   StepLines lines({.steps = 5, .samples = Batches{.rows = 100, .size = 100}}, 2, clock);
-  clock.advance(milliseconds(500));
+  clock.advance(milliseconds(3000));
   CHECK(lines.update(1, {{"loss", 4}, {"accuracy", 0.5}}) == "");
   clock.advance(milliseconds(500));
   CHECK(lines.update(2, {{"loss", 2}, {"accuracy", 1}}) == "step 2/5: loss = 3 accuracy = 0.75, 200 samples/s\n");
@@ -128,6 +137,15 @@ TEST_CASE("a line says what the steps since the one before were like") {
   CHECK(lines.update(4, {{"loss", 1}}) == "step 4/5: loss = 1, 2,000 samples/s\n");
   clock.advance(milliseconds(1000));
   CHECK(lines.update(5, {{"loss", 7}}) == "step 5/5: loss = 7, 100 samples/s\n");  // the last step always has a line
+}
+
+TEST_CASE("the speed in a line leaves out the first step of the run, which includes planning and setup") {
+  test::ManualClock clock;
+  StepLines lines({.steps = 12, .before = 10}, 1, clock);
+  clock.advance(milliseconds(60000));
+  CHECK(lines.update(11, {{"loss", 4}}) == "step 11/12: loss = 4\n");
+  clock.advance(milliseconds(500));
+  CHECK(lines.update(12, {{"loss", 2}}) == "step 12/12: loss = 2, 2.0 steps/s\n");
 }
 
 TEST_CASE("numbers are readable") {
