@@ -5,6 +5,7 @@
 #include <span>
 
 #include "bench/calibration/calibration.hpp"
+#include "bench/calibration/time_budget.hpp"
 #include "bench/graphs/one_task.hpp"
 #include "graph/op/op_time.hpp"
 #include "ops/gradient/gradient.hpp"
@@ -30,7 +31,7 @@ double geometric_mean(const std::vector<double>& values) {
 
 class Computing {
  public:
-  Computing(int threads, double seconds) : threads_(threads), seconds_(seconds / kMeasurements) {}
+  Computing(int threads, double seconds) : threads_(threads), budget_(system_clock(), seconds, kMeasurements) {}
 
   ComputeCosts measure() {
     costs_.call = calls();
@@ -57,17 +58,17 @@ class Computing {
   static constexpr double kLargeBytes = 96 << 20, kCachedBytes = 384 << 10;
   static constexpr double kLeastFigure = 1e-3;  // picoseconds: below what any CPU can do
 
-  [[nodiscard]] double picoseconds(const Ops& ops, int threads = 1) const {
-    return OneOp(ops.sizes, ops.make, threads, 1).least(seconds_) * kPicoseconds;
+  [[nodiscard]] double picoseconds(const Ops& ops, int threads = 1) {
+    return OneOp(ops.sizes, ops.make, threads, 1).least(budget_.next()) * kPicoseconds;
   }
 
   /// Picoseconds for each flop: the geometric mean over ops. By the planner's cost model, only arithmetic limits their
   /// speed.
-  [[nodiscard]] double per_flop(const std::vector<Ops>& all) const {
+  [[nodiscard]] double per_flop(const std::vector<Ops>& all) {
     std::vector<double> each;
     for (const Ops& ops : all) {
       OneOp op(ops.sizes, ops.make, 1, 1);
-      const double time = op.least(seconds_) * kPicoseconds - costs_.call;
+      const double time = op.least(budget_.next()) * kPicoseconds - costs_.call;
       each.push_back(std::max(time / op.work().flops, kLeastFigure));
     }
     return geometric_mean(each);
@@ -76,7 +77,7 @@ class Computing {
   // ---- Kernels of a few elements ----
 
   /// The overhead of calling a kernel, in picoseconds.
-  [[nodiscard]] double calls() const {
+  [[nodiscard]] double calls() {
     const auto chain = [this](int length) {
       return picoseconds({{{16}, {16}}, [length](const Values& x) {
                             Value y = x[0];
@@ -99,7 +100,7 @@ class Computing {
               return x[0].graph().add(kNothing, sums, {}, SourceLine())[0];
             }};
   }
-  [[nodiscard]] double per_byte(int count, double bytes) const {
+  [[nodiscard]] double per_byte(int count, double bytes) {
     return std::max((picoseconds(adds(count, bytes)) / count - costs_.call) / bytes, kLeastFigure);
   }
 
@@ -163,13 +164,13 @@ class Computing {
   // ---- Threads ----
 
   /// The parallel share of a kernel's time (in Amdahl's law), from 0 to 1.
-  [[nodiscard]] double parallel(const Ops& ops) const {
+  [[nodiscard]] double parallel(const Ops& ops) {
     const double faster = picoseconds(ops) / picoseconds(ops, threads_);
     return std::clamp((1 - 1 / faster) / (1 - 1.0 / threads_), 0.0, 1.0);
   }
 
   const int threads_;
-  const double seconds_;
+  TimeBudget budget_;
   ComputeCosts costs_;
 };
 

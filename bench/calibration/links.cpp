@@ -10,6 +10,7 @@
 #include "base/numbers.hpp"
 #include "base/system/clock.hpp"
 #include "bench/calibration/calibration.hpp"
+#include "bench/calibration/time_budget.hpp"
 #include "bench/graphs/message_graphs.hpp"
 #include "bench/graphs/one_task.hpp"
 #include "executor/session/session.hpp"
@@ -21,7 +22,6 @@ namespace {
 constexpr std::int64_t kSizes[] = {4, 4 << 10, 64 << 10, 1 << 20, 4 << 20};
 constexpr std::size_t kLargeSizes = 2;  // the number of sizes, at the end, that determine the bandwidth
 constexpr std::int64_t kMostRounds = 100;
-constexpr double kMostSteps = 1e4;
 constexpr double kLeastLatency = 1e-9, kMostBytesPerSecond = 1e14;
 
 /// A part of the job's tasks: the same number of tasks on each of some hosts, ordered by host.
@@ -32,20 +32,21 @@ struct EvenHosts {
 class Links {
  public:
   Links(const Cluster& cluster, double seconds, Calibration& result)
-      : cluster_(cluster), tasks_(cluster.topology().tasks), result_(result) {
-    constexpr int kKinds = 4;  // messages and all-reduces, within a host and between hosts
-    seconds_ = seconds / (kKinds * static_cast<double>(std::size(kSizes)));
-  }
+      : cluster_(cluster),
+        tasks_(cluster.topology().tasks),
+        result_(result),
+        mate_(other_task(true)),
+        stranger_(other_task(false)),
+        even_(even_hosts()),
+        budget_(system_clock(), seconds, measurements()) {}
 
   void measure() {
-    const std::optional<int> mate = other_task(true), stranger = other_task(false);
-    if (mate) result_.costs.on_host = link(first_, *mate);
-    if (stranger) result_.costs.between_hosts = link(0, *stranger);
-    result_.costs.compute.wait = waiting(mate ? first_ : 0, mate ? *mate : *stranger) * 1e12;
-    const std::optional<EvenHosts> even = even_hosts();
-    if (!even) return;
-    if (even->tasks > 1) result_.costs.sums_on_host = sums(*even, true);
-    if (even->hosts > 1) result_.costs.sums_between_hosts = sums(*even, false);
+    if (mate_) result_.costs.on_host = link(first_, *mate_);
+    if (stranger_) result_.costs.between_hosts = link(0, *stranger_);
+    result_.costs.compute.wait = waiting(mate_ ? first_ : 0, mate_ ? *mate_ : *stranger_) * 1e12;
+    if (!even_) return;
+    if (even_->tasks > 1) result_.costs.sums_on_host = sums(*even_, true);
+    if (even_->hosts > 1) result_.costs.sums_between_hosts = sums(*even_, false);
   }
 
  private:
@@ -74,6 +75,14 @@ class Links {
     return EvenHosts{count, each};
   }
 
+  /// The number of measurements in measure().
+  [[nodiscard]] int measurements() const {
+    const int kinds = (mate_ ? 1 : 0) + (stranger_ ? 1 : 0) + (even_ && even_->tasks > 1 ? 1 : 0) +
+                      (even_ && even_->hosts > 1 ? 1 : 0);
+    constexpr int kOfWaiting = 2;
+    return kinds * static_cast<int>(std::size(kSizes)) + kOfWaiting;
+  }
+
   // ---- Times ----
 
   /// Sends the seconds that one process has measured to all processes. The other processes pass 0. All processes call
@@ -94,14 +103,14 @@ class Links {
   }
 
   /// The shortest time of a step of `target`, in seconds, measured by the task `measures`.
-  [[nodiscard]] double shortest_step(const Graph& graph, const Value& target, int measures) const {
+  [[nodiscard]] double shortest_step(const Graph& graph, const Value& target, int measures) {
+    const double seconds = exchange_maximum(budget_.next());
     Session session = session_of(graph);
     RunRequest request;
     request.targets = {target};
     request.fetch_to = measures;
-    const double once = exchange_maximum(least_step(session, request, 2));
-    const auto steps = static_cast<std::int64_t>(std::clamp(seconds_ / std::max(once, kLeastLatency), 3.0, kMostSteps));
-    return std::min(once, exchange_maximum(least_step(session, request, steps)));
+    const auto run = [&](std::int64_t steps) { return exchange_maximum(least_step(session, request, steps)); };
+    return shortest_within(system_clock(), seconds, {run, [this](double own) { return exchange_maximum(own); }});
   }
 
   /// The seconds of a kernel that reads and writes `bytes` bytes.
@@ -128,7 +137,7 @@ class Links {
 
   // ---- Messages ----
 
-  [[nodiscard]] LinkCost link(int first, int second) const {
+  [[nodiscard]] LinkCost link(int first, int second) {
     std::vector<std::pair<std::int64_t, double>> seconds;
     for (const std::int64_t bytes : kSizes) {
       const std::int64_t hops = std::min(work_for(bytes).per_step, kMostRounds);
@@ -140,19 +149,21 @@ class Links {
   }
 
   /// The additional seconds of a message if its receiver has waited for a millisecond.
-  [[nodiscard]] double waiting(int first, int second) const {
+  [[nodiscard]] double waiting(int first, int second) {
     constexpr std::chrono::milliseconds kPause{1};
-    constexpr std::int64_t kSteps = 60;
     Graph graph;
     const Value target = hop_chain(graph, first, second, sizeof(float), 2);
     const double at_once = shortest_step(graph, target, first);
+    const double most_steps =
+        exchange_maximum(budget_.next()) / (std::chrono::duration<double>(kPause).count() + at_once);
+    const auto steps = static_cast<std::int64_t>(std::clamp(most_steps, 8.0, 60.0));
     Session session = session_of(graph);
     std::vector<double> times;
     TimePoint begin;
     RunRequest request;
     request.targets = {target};
     request.fetch_to = first;
-    request.steps = kSteps + 1;
+    request.steps = steps + 1;
     request.on_step = [&](std::int64_t step, std::span<const Tensor>) {
       if (step > 0) times.push_back(std::chrono::duration<double>(system_clock().now() - begin).count());
       std::this_thread::sleep_for(kPause);
@@ -161,7 +172,7 @@ class Links {
     static_cast<void>(session.run(request));
     double paused = 0;
     if (!times.empty()) {
-      const auto quartile = times.begin() + kSteps / 4;
+      const auto quartile = times.begin() + steps / 4;
       std::nth_element(times.begin(), quartile, times.end());
       paused = *quartile;
     }
@@ -185,21 +196,25 @@ class Links {
   const Cluster& cluster_;
   const std::vector<TaskInfo>& tasks_;
   Calibration& result_;
-  double seconds_ = 0;  // the length of a measurement
-  int first_ = 0;       // the first of two tasks that share a host
+  int first_ = 0;                        // the first of two tasks that share a host
+  const std::optional<int> mate_;        // a task that shares its host with first_
+  const std::optional<int> stranger_;    // a task that is not on the host of task 0
+  const std::optional<EvenHosts> even_;  // the tasks by host, if all hosts have the same number
+  TimeBudget budget_;
 };
 
 }  // namespace
 
 Calibration calibrate(const Cluster& cluster, double seconds) {
   constexpr double kOfComputing = 0.6;  // the share of the time for measure_computing()
+  TimeBudget budget(system_clock(), seconds, 1);
   Calibration result;
   const bool alone = cluster.size() == 1;
   cluster.barrier();
   result.costs.compute = measure_computing(cluster.topology().tasks[static_cast<std::size_t>(cluster.rank())].threads,
                                            alone ? seconds : kOfComputing * seconds);
   cluster.barrier();
-  if (!alone) Links(cluster, (1 - kOfComputing) * seconds, result).measure();
+  if (!alone) Links(cluster, budget.next(), result).measure();
   return result;
 }
 

@@ -1,8 +1,10 @@
 #include "bench/graphs/one_task.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "base/system/clock.hpp"
 #include "kernels/kernel.hpp"
@@ -68,10 +70,8 @@ double OneOp::run() {
 }
 
 double OneOp::least(double seconds) {
-  constexpr double kMostMeasured = 1e5;
-  const double once = least_step(*session_, request_, 2);
-  return std::min(
-      once, least_step(*session_, request_, static_cast<std::int64_t>(std::clamp(seconds / once, 3.0, kMostMeasured))));
+  return shortest_within(system_clock(), seconds,
+                         {[this](std::int64_t steps) { return least_step(*session_, request_, steps); }});
 }
 
 OpWork OneOp::work() {
@@ -102,6 +102,19 @@ double least_step(Session& session, RunRequest request, std::int64_t steps) {
   };
   static_cast<void>(session.run(request));
   return least < std::numeric_limits<double>::infinity() ? least : 0;
+}
+
+double shortest_within(Clock& clock, double seconds, const MeasuredRuns& runs) {
+  constexpr double kMostSteps = 1e5;
+  const TimePoint begin = clock.now();
+  double least = std::numeric_limits<double>::infinity(), passed = 0;
+  for (double steps = 2; steps >= 1;) {
+    least = std::min(least, runs.run(static_cast<std::int64_t>(steps)));
+    const double before = std::exchange(passed, runs.agree(std::chrono::duration<double>(clock.now() - begin).count()));
+    const double of_step = (passed - before) / (std::floor(steps) + 1);
+    steps = std::min((seconds - passed) / of_step - 1, kMostSteps);
+  }
+  return least;
 }
 
 }  // namespace ferry::bench

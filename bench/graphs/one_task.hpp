@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/system/clock.hpp"
 #include "executor/session/session.hpp"
 #include "graph/graph.hpp"
 #include "graph/op/op_def.hpp"
@@ -30,7 +31,7 @@ class OneOp {
 
   /// Seconds of a step: the mean of `steps` steps.
   double run();
-  /// Runs steps for about `seconds` seconds, and at least three steps. Returns the seconds of the shortest step.
+  /// Runs steps for about `seconds` seconds. Returns the seconds of the shortest step.
   double least(double seconds);
   /// The work of a step's kernels, as planning counts it, without kNothing and kSink. OpWork::kind is the kind of the
   /// last kernel.
@@ -45,5 +46,16 @@ class OneOp {
 /// Runs steps of the request; all tasks make the same call. In the process of RunRequest::fetch_to, returns the seconds
 /// of the shortest step except the first; in other processes, returns 0.
 [[nodiscard]] double least_step(Session& session, RunRequest request, std::int64_t steps);
+
+/// Runs of steps that are measured.
+struct MeasuredRuns {
+  std::function<double(std::int64_t)> run;  ///< runs some steps and one more; returns the seconds of the shortest
+  /// Returns the largest of the numbers that the processes of the job pass.
+  std::function<double(double)> agree = [](double own) { return own; };
+};
+
+/// Runs steps for about `seconds` seconds, and at least two steps. Returns the seconds of the shortest step. The number
+/// of steps follows from their mean time, which may be much longer than the shortest.
+[[nodiscard]] double shortest_within(Clock& clock, double seconds, const MeasuredRuns& runs);
 
 }  // namespace ferry::bench
