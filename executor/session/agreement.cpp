@@ -101,7 +101,7 @@ TaskRequest task_request(const Graph& graph, const RunRequest& request, bool giv
     if (request.fetch_to < 0 || request.fetch_to >= tasks)
       throw Error(Code::usage, "the fetches are to arrive at task {}; the job has tasks 0 to {}", request.fetch_to,
                   tasks - 1)
-          .hint("set RunRequest::fetch_to to one of these");
+          .hint("give one of these with --fetch-to or RunRequest::fetch_to");
     if (request.fetch_parts && request.on_step && here.tasks > 1)
       throw Error(Code::usage, "RunRequest::on_step with fetch_parts, in a process with " + plural(here.tasks, "task"))
           .hint("start one process for each task, or run one step at a time");

@@ -40,12 +40,11 @@ std::string largest_buffers(const Plan& plan, const PlanClass& c, std::optional<
 }
 
 [[noreturn]] void refuse_memory(const Plan& plan, const std::string& who, std::uint64_t needed, std::uint64_t there,
-                                std::size_t task, std::optional<std::uint32_t> device = {}) {
+                                std::size_t task, const char* hint, std::optional<std::uint32_t> device = {}) {
   throw PlanRejected{who + " would need " + bytes_text(needed) + " of memory and may have " + bytes_text(there) +
-                     "; the largest values on task " + std::to_string(task) + ":" +
-                     largest_buffers(plan, plan.class_for(static_cast<int>(task)), device) +
-                     "\n  try: more tasks to split over, a smaller batch" + ", or more memory (" +
-                     (device ? "--gpu-memory" : "--memory") + ")"};
+                         "\n  the largest values on task " + std::to_string(task) + ":" +
+                         largest_buffers(plan, plan.class_for(static_cast<int>(task)), device),
+                     hint};
 }
 
 /// Throws PlanRejected if the plan of the task needs more memory on a GPU than the task may use. Returns the maximum
@@ -63,7 +62,7 @@ std::uint64_t check_gpus(const Plan& plan, std::size_t task) {
       refuse_memory(
           plan,
           std::string(name_of(device.kind)) + ":" + std::to_string(device.index) + " of task " + std::to_string(task),
-          needed, there, task, d);
+          needed, there, task, "more tasks to split over, a smaller batch, or more memory (--gpu-memory)", d);
   }
   return most;
 }
@@ -87,7 +86,8 @@ Footprint check_fit(const Plan& plan) {
     most.task = std::max(most.task, needed);
     most.gpu = std::max(most.gpu, check_gpus(plan, t));
     if (task.memory_bytes != 0 && needed > task.memory_bytes)
-      refuse_memory(plan, "task " + std::to_string(t), needed, task.memory_bytes, t);
+      refuse_memory(plan, "task " + std::to_string(t), needed, task.memory_bytes, t,
+                    "more tasks to split over, a smaller batch, or more memory (--memory)");
     if (t == 0 || task.host != plan.topology.tasks[t - 1].host)
       number = numbers.try_emplace(task.host, hosts.size()).first->second;
     if (number == hosts.size()) hosts.emplace_back();
@@ -102,7 +102,7 @@ Footprint check_fit(const Plan& plan) {
   for (const Host& host : hosts)
     if (host.there != 0 && host.needed > host.there)
       refuse_memory(plan, formatted("the tasks on host {}", plan.topology.tasks[host.task].host_name), host.needed,
-                    host.there, host.task);
+                    host.there, host.task, "fewer tasks on a host, a smaller batch, or hosts with more memory");
   return most;
 }
 

@@ -24,6 +24,7 @@ inline constexpr std::uint64_t kExtentBytes = 8;
 /// The reason why a plan is rejected.
 struct PlanRejected {
   std::string reason;
+  std::string hint = {};  ///< empty: the hint of a Verdict
 };
 
 [[noreturn]] inline void reject(std::string reason) {

@@ -66,8 +66,13 @@ Verdict verify(const Plan& plan, const KnownOps& known) {
     verdict.pass = true;
   } catch (const verifier::PlanRejected& rejected) {
     verdict.reason = rejected.reason;
+    if (!rejected.hint.empty()) verdict.hint = rejected.hint;
   }
   return verdict;
+}
+
+Error Verdict::refusal() const {
+  return Error(Code::plan, "the plan is refused: " + reason).hint(hint);
 }
 
 void require_well_formed(const Plan& plan) {
@@ -80,9 +85,7 @@ void require_well_formed(const Plan& plan) {
 
 void require_verified(const Plan& plan, const KnownOps& known) {
   const Verdict verdict = verify(plan, known);
-  if (!verdict.pass)
-    throw Error(Code::plan, "the plan is refused: " + verdict.reason)
-        .hint("make the plan again, with this ferry and for this machine");
+  if (!verdict.pass) throw verdict.refusal();
 }
 
 }  // namespace ferry

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
 #include "plan/plan.hpp"
 
 #pragma GCC visibility push(default)
@@ -24,6 +25,11 @@ struct Verdict {
   std::vector<std::string> proved;    ///< the properties that hold, one line each
   std::vector<std::string> unproved;  ///< the properties not proved because an op is unknown, one line each
   std::string reason;                 ///< if it does not pass: the faults, with the user's lines
+  /// If it does not pass: what the user can do.
+  std::string hint = "make the plan again, with this ferry and for this machine";
+
+  /// The Error(plan) of a plan that does not pass.
+  [[nodiscard]] Error refusal() const;
 };
 
 /// Checks that every index is in range, that the operands of every kernel have the types of its op's inference, and

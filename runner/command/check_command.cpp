@@ -91,7 +91,7 @@ Found find(CheckOptions options) {
     const std::string which = "the last batch of an epoch, which has " + plural(batches.last(), "row") + " (--step " +
                               std::to_string(options.step) + ")";
     found.last_batches += "PASS of " + which + "\n";
-    if (!other.pass) found.verdict = {false, {}, {}, which + ": " + other.reason};
+    if (!other.pass) found.verdict = {false, {}, {}, which + ": " + other.reason, other.hint};
     if (options.equal && other.pass && of_other.verdict != Equality::Verdict::equal) found.equality = of_other;
   }
   return found;
@@ -141,9 +141,7 @@ int check(const CheckOptions& options) {
     print_json(found, options.equal);
   else
     print_text(found);
-  if (!found.verdict.pass)
-    throw Error(Code::plan, "the plan is refused: " + found.verdict.reason)
-        .hint("make the plan again, with this ferry and for this machine");
+  if (!found.verdict.pass) throw found.verdict.refusal();
   if (options.equal) require_equal(found.equality);
   return 0;
 }

@@ -122,7 +122,10 @@ TEST_CASE("042 tasks that fit one by one, and not together on their host") {
   for (TaskInfo& task : plan.topology.tasks) task.host_memory_bytes = 14 << 20;
   const Verdict together = verify(plan);
   CHECK_FALSE(together.pass);
-  CHECK(test::says(Error(Code::plan, together.reason), "the tasks on host localhost would need "));
+  CHECK(test::says(together.refusal(), "the tasks on host localhost would need "));
+  CHECK(test::says(together.refusal(), "try: fewer tasks on a host, a smaller batch, or hosts with more memory"));
+  CHECK_FALSE(test::says(together.refusal(), "--memory"));
+  CHECK_FALSE(test::says(together.refusal(), "make the plan again"));
   plan.topology.tasks[1].host = 1;
   CHECK(verify(plan).pass);
 }
