@@ -2,9 +2,9 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 
+#include "base/planned_time.hpp"
 #include "graph/op/compute_costs.hpp"
 #include "graph/op/op_def.hpp"
 #include "graph/types/device_spec.hpp"
@@ -55,7 +55,7 @@ inline constexpr double kLeastSplit = 1'300'000;
   const auto split = [threads](double time, double parallel) {
     return time < kLeastSplit ? time : time * (1 - parallel + parallel / threads);
   };
-  return std::llround(std::max(split(arithmetic, costs.parallel_flops), split(traffic, costs.parallel_bytes)));
+  return rounded_time(std::max(split(arithmetic, costs.parallel_flops), split(traffic, costs.parallel_bytes)));
 }
 
 /// The time of an op's work on the CPU or GPU of a task, in picoseconds, without the call of the kernel. `host` are the
@@ -70,7 +70,7 @@ inline constexpr double kLeastSplit = 1'300'000;
 /// The time of a kernel in picoseconds, with its call.
 [[nodiscard]] inline std::int64_t kernel_picoseconds(DeviceKind kind, const ComputeCosts& host, const OpWork& work,
                                                      int threads = 1) {
-  return std::llround(costs_of(kind, host).call) + computing_picoseconds(kind, host, work, threads);
+  return add_times(rounded_time(costs_of(kind, host).call), computing_picoseconds(kind, host, work, threads));
 }
 
 }  // namespace ferry

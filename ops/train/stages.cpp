@@ -5,6 +5,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "base/planned_time.hpp"
 #include "graph/graph_facts.hpp"
 #include "graph/op/op_time.hpp"
 #include "graph/op/op_work.hpp"
@@ -31,7 +32,7 @@ bool fits(std::span<const std::int64_t> times, std::size_t stages, std::int64_t 
 }
 
 std::int64_t shortest(std::span<const std::int64_t> times, std::size_t stages) {
-  std::int64_t low = 0, high = std::accumulate(times.begin(), times.end(), std::int64_t{0});
+  std::int64_t low = 0, high = std::accumulate(times.begin(), times.end(), std::int64_t{0}, add_times);
   while (low < high) {
     const std::int64_t middle = low + (high - low) / 2;
     if (fits(times, stages, middle))
@@ -66,12 +67,12 @@ std::vector<std::size_t> cut_between(std::span<const std::int64_t> times, std::s
   std::vector<std::vector<std::int64_t>> fewest(stages, std::vector<std::int64_t>(ops + 1, kNever));
   std::vector<std::vector<std::size_t>> from(stages, std::vector<std::size_t>(ops + 1));
   std::int64_t time = 0;
-  for (std::size_t n = 1; n <= ops && (time += times[n - 1]) <= longest; ++n)
+  for (std::size_t n = 1; n <= ops && (time = add_times(time, times[n - 1])) <= longest; ++n)
     if (time >= shortest) fewest[0][n] = 0;
   for (std::size_t s = 1; s < stages; ++s)
     for (std::size_t n = s + 1; n <= ops; ++n) {
       time = 0;
-      for (std::size_t begin = n; begin-- > s && (time += times[begin]) <= longest;) {
+      for (std::size_t begin = n; begin-- > s && (time = add_times(time, times[begin])) <= longest;) {
         if (time < shortest || fewest[s - 1][begin] == kNever) continue;
         const std::int64_t moved = fewest[s - 1][begin] + bytes[begin - 1];
         if (moved >= fewest[s][n]) continue;
@@ -130,7 +131,7 @@ class PlannedTimes {
       if (const auto* ref = std::get_if<SubgraphRef>(&value)) {
         const Graph& body = graph_.subgraph(*ref);
         const PlannedTimes planned(body, costs_);
-        for (OpId inner = 0; inner < body.size(); ++inner) time += planned.of(body.op(inner));
+        for (OpId inner = 0; inner < body.size(); ++inner) time = add_times(time, planned.of(body.op(inner)));
       }
     return time;
   }
@@ -157,7 +158,7 @@ std::vector<bool> find_trained(const Graph& graph) {
 std::vector<std::size_t> cut_evenly(std::span<const std::int64_t> times, std::span<const std::int64_t> bytes,
                                     std::size_t stages) {
   const std::int64_t best = shortest(times, stages), longest = best + best / kSlack;
-  const std::int64_t all = std::accumulate(times.begin(), times.end(), std::int64_t{0});
+  const std::int64_t all = std::accumulate(times.begin(), times.end(), std::int64_t{0}, add_times);
   const std::int64_t half = all / static_cast<std::int64_t>(2 * stages);
   const std::vector<std::size_t> first = cut_between(times, bytes, stages, half, longest);
   return first.empty() ? cut_between(times, bytes, stages, 0, longest) : first;
@@ -171,7 +172,7 @@ std::vector<std::size_t> cut_into_stages(const Graph& graph, std::span<const OpI
   for (const OpId id : ops) {
     const auto has_gradient = [&](ValueId input) { return trained[graph.producer(input)]; };
     const auto passes = trained[id] ? 1 + std::ranges::count_if(graph.op(id).inputs(), has_gradient) : 1;
-    times.push_back(planned.of(graph.op(id)) * passes);
+    times.push_back(repeat_time(planned.of(graph.op(id)), passes));
   }
   return cut_evenly(times, bytes_kept(graph, ops), stages);
 }

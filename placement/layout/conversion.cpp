@@ -1,10 +1,10 @@
 #include "placement/layout/conversion.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/planned_time.hpp"
 
 namespace ferry {
 namespace {
@@ -103,7 +103,8 @@ class Conversion {
 /// The time in picoseconds of messages of `bytes` bytes on a link, including the receiver's wait.
 std::int64_t time_of(const Program& program, const LinkCost& link, std::int64_t bytes) {
   if (bytes == 0) return 0;
-  return std::llround(program.topology->compute.wait) + latency_picoseconds(link) + moving_picoseconds(link, bytes);
+  return add_times(rounded_time(program.topology->compute.wait) + latency_picoseconds(link),
+                   moving_picoseconds(link, bytes));
 }
 
 /// The time in picoseconds of an all-reduce of a value of `bytes` bytes.
@@ -111,7 +112,7 @@ std::int64_t all_reduce_cost(const Program& program, const SumMembers& members, 
   const LinkCost on_host = program.topology->sums(true), between = program.topology->sums(false);
   const std::int64_t inside = sum_bytes(bytes, members.on_host), outside = sum_bytes(bytes, members.hosts);
   if (outside == 0) return time_of(program, on_host, inside);
-  return time_of(program, between, outside) + moving_picoseconds(on_host, inside);
+  return add_times(time_of(program, between, outside), moving_picoseconds(on_host, inside));
 }
 
 /// The time in picoseconds of a reduce-scatter along an axis; each task sends `bytes` bytes.
@@ -154,11 +155,11 @@ std::int64_t step_cost(const Program& program, const Type& type, const Where& wh
 }  // namespace
 
 std::int64_t latency_picoseconds(const LinkCost& link) {
-  return std::llround(link.latency_seconds * 1e12);
+  return rounded_time(link.latency_seconds * 1e12);
 }
 
 std::int64_t moving_picoseconds(const LinkCost& link, std::int64_t bytes) {
-  return std::llround(1e12 / link.bytes_per_second * static_cast<double>(bytes));
+  return rounded_time(1e12 / link.bytes_per_second * static_cast<double>(bytes));
 }
 
 bool is_partial(const Layout& layout) {
@@ -210,7 +211,7 @@ std::int64_t conversion_cost(const Program& program, const Type& type, const Whe
   std::int64_t cost = 0;
   Layout now = from;
   for (const ConversionStep& step : conversion(from, to)) {
-    cost += step_cost(program, type, where, now, step);
+    cost = add_times(cost, step_cost(program, type, where, now, step));
     step.apply(now);
   }
   return cost;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "base/planned_time.hpp"
 #include "base/text.hpp"
 #include "graph/op/op_time.hpp"
 #include "ops/control/comm.hpp"
@@ -116,12 +117,12 @@ class Chooser {
   void consider() {
     const std::optional<std::int64_t> of_halos = ways_.halo_cost(tried_, given_);
     if (!of_halos || splits_regrouped_twice()) return;
-    std::int64_t cost = computing() + *of_halos;
+    std::int64_t cost = add_times(computing(), *of_halos);
     for (std::size_t i = 0; i < node_.inputs; ++i) {
       if (is_unread(program_, node_, i)) continue;
       const std::int64_t before = cost;
       if (!add_cost(cost, program_.inputs(node_)[i], given_[i], tried_.inputs[i])) return;
-      if (program_.apart && cost > before) cost += kApart;
+      if (program_.apart && cost > before) cost = add_times(cost, kApart);
     }
     bool matches = true;
     for (std::uint32_t o = 0; o < node_.outputs.count; ++o) {
@@ -147,7 +148,7 @@ class Chooser {
 
   bool add_cost(std::int64_t& cost, PValueId value, const Layout& from, const Layout& to) const {
     const std::int64_t more = conversion_cost(program_, program_.values[value].type, where_, from, to);
-    cost += more;
+    cost = add_times(cost, more);
     return more >= 0;
   }
 

@@ -7,7 +7,9 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "base/planned_time.hpp"
 #include "placement/layout/computing_times.hpp"
+#include "placement/layout/conversion.hpp"
 #include "placement/messages/regroup.hpp"
 #include "placement/program/parts.hpp"
 
@@ -19,7 +21,7 @@ class Coalescer {
   explicit Coalescer(Program& program)
       : program_(program),
         regroup_(program),
-        latency_(std::llround(program.topology->between_hosts.latency_seconds * 1e12)),
+        latency_(latency_picoseconds(program.topology->between_hosts)),
         full_(std::llround(program.topology->between_hosts.latency_seconds *
                            program.topology->between_hosts.bytes_per_second)) {}
 
@@ -141,7 +143,7 @@ class Coalescer {
     if (node.where == kNone || node.once || !has_sender_[node.where]) return;
     Clock& clock = clocks_[node.where];
     if (may_wait(node, at)) ++clock.waits;
-    if (node.kind == NodeKind::compute) clock.computed += times_->of(node);
+    if (node.kind == NodeKind::compute) clock.computed = add_times(clock.computed, times_->of(node));
   }
 
   /// Whether a task may have to wait at this node for anything except its own computing.
@@ -180,7 +182,7 @@ class Coalescer {
   Clock clock_of(std::int32_t task) {
     Clock sum;
     for (const WhereId where : wheres_of(task)) {
-      sum.computed += clocks_[where].computed;
+      sum.computed = add_times(sum.computed, clocks_[where].computed);
       sum.waits += clocks_[where].waits;
     }
     return sum;

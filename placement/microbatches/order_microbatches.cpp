@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/format.hpp"
+#include "base/planned_time.hpp"
 #include "base/text.hpp"
 #include "ops/control/label_ops.hpp"
 #include "placement/layout/computing_times.hpp"
@@ -182,7 +183,8 @@ class RegionOrder {
     }
     facts.work = static_cast<std::uint32_t>(found->second);
     places_[facts.work].push_back(at);
-    if (node(at).kind == NodeKind::compute) work_[facts.work].time += times_.of(node(at));
+    std::int64_t& time = work_[facts.work].time;
+    if (node(at).kind == NodeKind::compute) time = add_times(time, times_.of(node(at)));
   }
 
   /// Finds the needs between work items, also those through nodes that belong to no work item.

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/planned_time.hpp"
 #include "placement/microbatches/folded_order.hpp"
 
 namespace ferry {
@@ -230,7 +231,7 @@ class Scheduler {
     if (Ranked* rest = not_begun(i)) rest->erase({rank(i), i});
     busy_[w.device] = true;
     order_.push_back({i, now_});
-    running_.push({now_ + w.time, i});
+    running_.push({add_times(now_, w.time), i});
     if (w.pass != Pass::forward) return;
     Progress& progress = progress_of(i);
     ++progress.in_flight;
@@ -267,7 +268,7 @@ class Scheduler {
 
 std::int64_t length(std::span<const PipelineWork> work, std::span<const ScheduledWork> order) {
   std::int64_t end = 0;
-  for (const ScheduledWork& next : order) end = std::max(end, next.begin + work[next.work].time);
+  for (const ScheduledWork& next : order) end = std::max(end, add_times(next.begin, work[next.work].time));
   return end;
 }
 

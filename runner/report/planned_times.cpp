@@ -1,9 +1,9 @@
 #include "runner/report/planned_times.hpp"
 
-#include <cmath>
 #include <set>
 #include <vector>
 
+#include "base/planned_time.hpp"
 #include "graph/op/op_time.hpp"
 #include "ops/control/comm.hpp"
 #include "plan/kernel_work.hpp"
@@ -28,9 +28,9 @@ class TimeEstimator {
     if (crosses_devices(instruction)) return copying(plan_.topology.host_gpu, instruction);
     const ComputeCosts& costs =
         costs_of(role_.on_queue(instruction) ? DeviceKind::gpu : DeviceKind::cpu, plan_.topology.compute);
-    return std::llround(costs.call) + slower_picoseconds(costs, arithmetic(costs, instruction),
-                                                         traffic_picoseconds(costs, traffic(instruction)),
-                                                         static_cast<int>(role_.threads));
+    return add_times(rounded_time(costs.call), slower_picoseconds(costs, arithmetic(costs, instruction),
+                                                                  traffic_picoseconds(costs, traffic(instruction)),
+                                                                  static_cast<int>(role_.threads)));
   }
 
  private:
@@ -41,7 +41,7 @@ class TimeEstimator {
   [[nodiscard]] const Buffer& operand(Range operands) const { return role_.buffers[role_.operands[operands[0]]]; }
   [[nodiscard]] std::int64_t copying(const LinkCost& link, const Instruction& copy) const {
     const auto moved = static_cast<double>(operand(copy.inputs).bytes);
-    return std::llround((link.latency_seconds + moved / link.bytes_per_second) * 1e12);
+    return rounded_time((link.latency_seconds + moved / link.bytes_per_second) * 1e12);
   }
 
   /// Fused kernels read and write in memory only the operands of the whole region.
@@ -118,7 +118,7 @@ std::map<std::string, double> planned_times(const Plan& plan, int task, const Op
 double planned_step_seconds(const Plan& plan, int task, const OpSet& ops) {
   std::int64_t sum = 0;
   for_each_timed(plan, task, ops, [&](const Region& region, const Instruction&, std::int64_t picoseconds) {
-    if (region.kind != Region::Kind::setup) sum += picoseconds;
+    if (region.kind != Region::Kind::setup) sum = add_times(sum, picoseconds);
   });
   return static_cast<double>(sum) * 1e-12;
 }

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "base/planned_time.hpp"
 #include "placement/layout/conversion.hpp"
 
 namespace ferry {
@@ -11,6 +12,15 @@ TEST_CASE("the time of a link is rounded for all bytes together") {
   CHECK(moving_picoseconds({0, 3e12}, 3'000'000) == 1'000'000);  // a third of a picosecond for a byte
   CHECK(moving_picoseconds({0, 1e3}, 1'000'000) == 1'000'000'000'000'000);
   CHECK(latency_picoseconds({1.5e-6, 1e9}) == 1'500'000);
+}
+
+TEST_CASE("planned times that are too long count as the longest time") {
+  CHECK(moving_picoseconds({0, 1e3}, std::int64_t{1} << 40) == 1'099'511'627'776'000'000);
+  CHECK(moving_picoseconds({0, 1e3}, std::int64_t{1} << 60) == kLongestTime);
+  CHECK(add_times(kLongestTime, kLongestTime) == kLongestTime);
+  CHECK(repeat_time(1'000'000'000'000, 10'000'000'000) == kLongestTime);
+  CHECK(repeat_time(3, 5) == 15);
+  CHECK(repeat_time(0, kLongestTime) == 0);
 }
 
 }  // namespace
