@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/planned_time.hpp"
 #include "placement/choose/message_times.hpp"
 #include "placement/choose/model.hpp"
 #include "placement/layout/computing_times.hpp"
@@ -70,10 +73,13 @@ class StepSimulator {
   }
 
   void region(RegionId id, std::int64_t often) {
+    std::set<PValueId> outer = std::exchange(copied_, {});
     for (const NodeId node : program_.regions[id].order) visit(program_.nodes[node], often);
+    copied_ = std::move(outer);
   }
 
   void visit(const Node& node, std::int64_t often) {
+    copy_inputs(node, often);
     switch (node.kind) {
       case NodeKind::compute:
         if (node.where == kNone || node.once) return;
@@ -85,12 +91,20 @@ class StepSimulator {
       case NodeKind::loop:
       case NodeKind::branch:
         mark_parameters_ready(node);
-        region(node.detail, node.kind == NodeKind::loop ? often * kIterations : often);
-        region(node.detail + 1, node.kind == NodeKind::loop ? often * kIterations : often);
+        bodies(node, node.kind == NodeKind::loop ? repeat_time(kIterations, often) : often);
         return advance_clocks(node, often, {});
+      case NodeKind::copy:
+        return advance_clocks(node, often, copy(node));
       default:
         return advance_clocks(node, often, {});
     }
+  }
+
+  /// The bodies of a loop or branch, which run `often` times.
+  void bodies(const Node& owner, std::int64_t often) {
+    region(owner.detail, often);
+    if (owner.kind == NodeKind::loop) copy_to(false, program_.regions[owner.detail].results[0], owner, often);
+    region(owner.detail + 1, often);
   }
 
   /// Makes the parameters of a node's bodies ready when its inputs are ready.
@@ -104,6 +118,60 @@ class StepSimulator {
       }
     }
   }
+
+  // ---- Copies between devices ----
+
+  /// Adds the copies of inputs that the node needs on the host or on the GPU, where they are not yet.
+  void copy_inputs(const Node& node, std::int64_t often) {
+    if (node.where == kNone || node.once) return;
+    const std::span<const PValueId> inputs = program_.inputs(node);
+    switch (node.kind) {
+      case NodeKind::compute:
+        if (node.def->is(kView)) return;
+        for (const PValueId input : inputs) copy_to(is_gpu(node) && !program_.runs_on_host(node), input, node, often);
+        return;
+      case NodeKind::assign:
+        return copy_to(is_gpu(node), inputs[1], node, often);
+      case NodeKind::fetch:
+      case NodeKind::branch:
+        return copy_to(false, inputs[0], node, often);
+      default:
+        return;
+    }
+  }
+
+  [[nodiscard]] bool is_gpu(const Node& node) const { return program_.where(node).kind == DeviceKind::gpu; }
+
+  /// Adds a copy of the value to the GPU, or to the host, if the value is on the other one. Values that are computed
+  /// once per session are copied in the setup.
+  void copy_to(bool gpu, PValueId value, const Node& user, std::int64_t often) {
+    const PValueId stored = program_.stored(value);
+    const Node& maker = program_.nodes[program_.values[stored].producer];
+    if (is_on_gpu(program_, value) == gpu || maker.once || maker.where == kNone || !copied_.insert(stored).second)
+      return;
+    const StepWork::Copy copy{bytes_of(stored), program_.topology->host_gpu};
+    const std::int64_t time = repeat_time(picoseconds_of(copy), often);
+    const std::vector<std::size_t>& groups = groups_of_[program_.values[stored].where];
+    occupy(groups, ready_[stored], time, false);
+    if (work_ == nullptr) return;
+    StepWork work;
+    work.name = program_.name(stored);
+    work.what = gpu ? "copy to the GPU" : "copy to the host";
+    work.line = program_.line(user);
+    if (makers_[stored] != kNone) work.after.push_back(makers_[stored]);
+    record(std::move(work), groups, often, copy, time);
+  }
+
+  /// The copy of a node that moves a value to another device; nothing if it stays on its device.
+  [[nodiscard]] StepWork::Part copy(const Node& node) const {
+    const PValueId input = program_.inputs(node)[0];
+    const Where &from = program_.wheres[program_.values[input].where], &to = program_.where(node);
+    const bool from_gpu = is_on_gpu(program_, input), to_gpu = to.kind == DeviceKind::gpu;
+    if (from_gpu == to_gpu && (!to_gpu || from.index == to.index)) return {};
+    return StepWork::Copy{bytes_of(node.outputs[0]), program_.topology->host_gpu};
+  }
+
+  // ---- Clocks ----
 
   /// The groups of tasks that take part in the node, ascending.
   [[nodiscard]] std::vector<std::size_t> groups_in(const Node& node) const {
@@ -119,42 +187,50 @@ class StepSimulator {
   /// Adds the time of the node to the clocks of all its tasks. The node begins when all of them are free and its inputs
   /// are ready.
   void advance_clocks(const Node& node, std::int64_t often, const StepWork::Part& part) {
-    const std::int64_t time = often * picoseconds_of(part);
+    const std::int64_t time = repeat_time(picoseconds_of(part), often);
     std::int64_t begin = 0;
     for (const PValueId input : program_.inputs(node)) begin = std::max(begin, ready_[input]);
-    std::int64_t end = begin;
-    if (time > 0) {
-      const std::vector<std::size_t> groups = groups_in(node);
-      for (const std::size_t group : groups) begin = std::max(begin, clocks_[group].now);
-      end = begin + time;
-      for (const std::size_t group : groups) {
-        clocks_[group].now = end;
-        (std::holds_alternative<StepWork::Kernel>(part) ? clocks_[group].computing : clocks_[group].messages) += time;
-      }
-    }
+    const std::vector<std::size_t> groups = groups_in(node);
+    const std::int64_t end = occupy(groups, begin, time, std::holds_alternative<StepWork::Kernel>(part));
     for (const PValueId output : node.outputs) ready_[output] = end;
-    if (work_ != nullptr) record(node, often, part, time);
-  }
-
-  void record(const Node& node, std::int64_t often, const StepWork::Part& part, std::int64_t time) {
-    StepWork work{program_.name(node),
-                  what(node),
-                  program_.line(node),
-                  {},
-                  {},
-                  often,
-                  part,
-                  seconds_of(static_cast<double>(time))};
-    for (const std::size_t group : groups_in(node)) work.groups.push_back(static_cast<std::uint32_t>(group));
+    if (work_ == nullptr) return;
+    StepWork work;
+    work.name = program_.name(node);
+    work.what = what(node);
+    work.line = program_.line(node);
     for (const PValueId input : program_.inputs(node))
       if (makers_[input] != kNone) work.after.push_back(makers_[input]);
     std::ranges::sort(work.after);
     work.after.erase(std::unique(work.after.begin(), work.after.end()), work.after.end());
     for (const PValueId output : node.outputs) makers_[output] = static_cast<std::uint32_t>(work_->size());
+    record(std::move(work), groups, often, part, time);
+  }
+
+  /// Adds `time` to the clocks of these groups, from `begin` on, as soon as all are free. Returns the end.
+  std::int64_t occupy(const std::vector<std::size_t>& groups, std::int64_t begin, std::int64_t time, bool computes) {
+    if (time == 0) return begin;
+    for (const std::size_t group : groups) begin = std::max(begin, clocks_[group].now);
+    for (const std::size_t group : groups) {
+      Clock& clock = clocks_[group];
+      clock.now = add_times(begin, time);
+      std::int64_t& part = computes ? clock.computing : clock.messages;
+      part = add_times(part, time);
+    }
+    return add_times(begin, time);
+  }
+
+  /// Records work of these groups, which has a name, a line and the work that it needs.
+  void record(StepWork work, const std::vector<std::size_t>& groups, std::int64_t often, const StepWork::Part& part,
+              std::int64_t time) {
+    for (const std::size_t group : groups) work.groups.push_back(static_cast<std::uint32_t>(group));
+    work.runs = often;
+    work.part = part;
+    work.seconds = seconds_of(static_cast<double>(time));
     work_->push_back(std::move(work));
   }
 
   [[nodiscard]] std::string what(const Node& node) const {
+    if (node.kind == NodeKind::copy) return is_gpu(node) ? "copy to the GPU" : "copy to the host";
     if (node.kind == NodeKind::collective) return std::string(name_of(program_.collectives[node.detail].kind));
     return std::string(node.def != nullptr ? node.def->name : name_of(node.kind));
   }
@@ -162,12 +238,20 @@ class StepSimulator {
   /// The time of one run of the node.
   [[nodiscard]] std::int64_t picoseconds_of(const StepWork::Part& part) const {
     if (const auto* kernel = std::get_if<StepWork::Kernel>(&part)) return times_.of(*kernel);
+    if (const auto* copy = std::get_if<StepWork::Copy>(&part))
+      return add_times(latency_picoseconds(copy->link), moving_picoseconds(copy->link, copy->bytes));
     const auto* message = std::get_if<StepWork::Message>(&part);
     if (message == nullptr) return 0;
-    if (message->hosts > 1)
-      return sum_picoseconds(*program_.topology, {message->members / message->hosts, message->hosts}, message->given)
-          .all();
+    if (message->hosts > 1) return picoseconds_by_hosts(*message);
     return message_picoseconds(*program_.topology, message->link, bytes_sent(*message), rounds(*message));
+  }
+
+  /// The time of a collective that works first within each host, then between the hosts.
+  [[nodiscard]] std::int64_t picoseconds_by_hosts(const StepWork::Message& message) const {
+    const SumMembers members{message.members / message.hosts, message.hosts};
+    if (message.kind == CollectiveKind::all_reduce)
+      return sum_picoseconds(*program_.topology, members, message.given).all();
+    return tree_picoseconds(*program_.topology, message.within_host, message.link, members, bytes_sent(message));
   }
 
   /// The bytes that the first task of the value's device set has of it.
@@ -186,15 +270,22 @@ class StepSimulator {
     for (const PValueId input : program_.inputs(node)) message.given += bytes_of(input);
     for (const PValueId output : node.outputs) message.got += bytes_of(output);
     const DeviceKind device = program_.wheres[program_.values[program_.inputs(node)[0]].where].kind;
-    if (device == DeviceKind::cpu && what.kind == CollectiveKind::all_reduce) message.hosts = even_hosts(groups);
-    if (message.hosts > 1) message.within_host = program_.topology->sums(true);
+    if (device == DeviceKind::cpu && works_by_hosts(what.kind)) message.hosts = even_hosts(groups);
     const bool join =
         std::ranges::all_of(groups, [&](const auto& group) { return program_.topology->join_gpus(group); });
+    const auto link = [&](bool one_host) {
+      return device == DeviceKind::cpu && what.reduce != Reduce::none ? program_.topology->sums(one_host)
+                                                                      : program_.topology->link(device, one_host, join);
+    };
     message.between_hosts = program_.crosses_hosts(groups);
-    message.link = device == DeviceKind::cpu && what.reduce != Reduce::none
-                       ? program_.topology->sums(!message.between_hosts)
-                       : program_.topology->link(device, !message.between_hosts, join);
+    message.link = link(!message.between_hosts);
+    if (message.hosts > 1) message.within_host = link(true);
     return message;
+  }
+
+  /// Whether collectives of this kind have a schedule that works first within each host, then between the hosts.
+  static bool works_by_hosts(CollectiveKind kind) {
+    return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce || kind == CollectiveKind::broadcast;
   }
 
   /// The number of hosts of each group if all hosts have the same number of its members; else 1.
@@ -241,6 +332,7 @@ class StepSimulator {
 
   const Program& program_;
   const ComputingTimes times_;
+  std::set<PValueId> copied_;                        // values on both the host and the GPU, in the present region
   std::vector<std::int64_t> ready_;                  // by value: the time when it is ready
   std::vector<std::vector<std::size_t>> groups_of_;  // by device set: the groups of tasks in it, ascending
   std::vector<std::size_t> group_of_;                // by task

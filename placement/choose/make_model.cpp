@@ -1,8 +1,10 @@
 // Makes the model of layouts of a program.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
+#include "base/planned_time.hpp"
 #include "graph/op/op_work.hpp"
 #include "placement/choose/conversion_times.hpp"
 #include "placement/choose/message_times.hpp"
@@ -76,22 +78,30 @@ class ModelMaker {
 
   /// Makes the unit of costs so large that no sum of costs comes near kImpossible.
   void choose_unit() {
-    const LinkCost& slowest =
-        link(program_.topology->between_hosts.bytes_per_second < program_.topology->on_host.bytes_per_second);
     double most = 0;
     for (RegionId id = 0; id < program_.regions.size(); ++id)
       for (const NodeId node_id : program_.regions[id].order) {
         const Node& node = program_.nodes[node_id];
-        double bytes = 0;
-        for (const PValueId output : node.outputs)
-          bytes += static_cast<double>(known_bytes(program_.values[output].type));
-        const double messages = kConversions * bytes * 1e12 / slowest.bytes_per_second;
+        std::int64_t bytes = 0;
+        for (const PValueId output : node.outputs) bytes += known_bytes(program_.values[output].type);
+        const double messages = bytes > 0 ? kConversions * static_cast<double>(slowest_message(bytes)) : 0;
         const double computing = node.kind == NodeKind::compute && node.where == mesh_
                                      ? static_cast<double>(times_.of(node, replicated_way(node)))
                                      : 0;
         most += static_cast<double>(weights_[id]) * (messages + computing);
       }
     model_.unit_ = std::max<std::int64_t>(1, std::llround(most / (static_cast<double>(kImpossible) / 16)));
+  }
+
+  /// The time of a message of `bytes` bytes over all tasks of the mesh, on the slowest link.
+  [[nodiscard]] std::int64_t slowest_message(std::int64_t bytes) const {
+    const auto members = static_cast<std::int64_t>(where_.tasks.size());
+    std::int64_t slowest = 0;
+    for (const LinkCost& link : {program_.topology->on_host, program_.topology->between_hosts,
+                                 program_.topology->sums(true), program_.topology->sums(false)})
+      slowest = std::max(slowest, message_picoseconds(*program_.topology, link, bytes,
+                                                      rounds_of(CollectiveKind::all_reduce, members)));
+    return slowest;
   }
 
   [[nodiscard]] Way replicated_way(const Node& node) const {
@@ -107,8 +117,9 @@ class ModelMaker {
   }
 
   [[nodiscard]] std::int64_t in_units(std::int64_t picoseconds, std::int64_t weight) const {
-    return std::llround(static_cast<double>(picoseconds) * static_cast<double>(weight) /
-                        static_cast<double>(model_.unit_));
+    const double units =
+        static_cast<double>(picoseconds) * static_cast<double>(weight) / static_cast<double>(model_.unit_);
+    return std::min(rounded_time(units), kImpossible);
   }
 
   // ---- Nodes ----
@@ -145,14 +156,14 @@ class ModelMaker {
     const Node& node = program_.nodes[id];
     if (node.where != mesh_) return add_reads_elsewhere(node, 0);
     std::vector<Way> ways;
-    std::vector<std::int64_t> costs;
+    std::vector<std::int64_t> costs, computing;
     const Ways all(program_, node);
     for (Way& way : all.combined()) {
       const auto halos = all.halo_cost(way, way.inputs);
       if (!halos) continue;
-      const std::int64_t computing = node.once ? 0 : in_units(times_.of(node, way), weight_);
-      costs.push_back(
-          add_costs(computing, cost_of_messages(add_costs(time_to_send_inputs(node, way), *halos), weight_)));
+      computing.push_back(node.once ? 0 : in_units(times_.of(node, way), weight_));
+      const std::int64_t messages = add_costs(time_to_send_inputs(node, way), *halos);
+      costs.push_back(add_costs(computing.back(), cost_of_messages(messages, weight_)));
       ways.push_back(std::move(way));
     }
     const std::uint32_t variable = model_.problem_.add(std::move(costs));
@@ -162,6 +173,7 @@ class ModelMaker {
     for (std::uint32_t o = 0; o < node.outputs.count; ++o)
       sources_[node.outputs[o]] = layouts_of(variable, ways, [o](const Way& way) { return way.outputs[o]; });
     model_.ways_.emplace(id, std::pair(variable, std::move(ways)));
+    model_.computing_.emplace(id, std::move(computing));
   }
 
   template <class F>
@@ -191,10 +203,10 @@ class ModelMaker {
     if (at == mesh_) return 0;
     if (is_partial(layout)) return kImpossible;
     if (at == kNone) return 0;
-    const std::int64_t bytes = known_bytes(program_.values[value].type);
-    const bool between = std::ranges::find(where_.between_hosts, true) != where_.between_hosts.end();
-    return message_picoseconds(*program_.topology, link(between), bytes,
-                               rounds_of(CollectiveKind::broadcast, static_cast<std::int64_t>(where_.tasks.size())));
+    std::vector<std::size_t> axes(where_.axes.size());
+    std::iota(axes.begin(), axes.end(), 0);
+    return tree_picoseconds(*program_.topology, link(false), link(true), sum_members(where_, axes),
+                            known_bytes(program_.values[value].type));
   }
 
   [[nodiscard]] const LinkCost& link(bool between_hosts) const {

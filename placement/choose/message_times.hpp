@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "base/planned_time.hpp"
 #include "placement/layout/conversion.hpp"
 #include "plan/schedule/schedule.hpp"
 #include "plan/topology/topology.hpp"
@@ -25,10 +26,16 @@ constexpr std::int64_t kWaitPicoseconds = 4'000'000;
 struct SumTime {
   std::int64_t waiting = 0;  ///< one wait, and the latencies of the rounds
   std::int64_t moving = 0;   ///< moving the bytes that a task sends
-  [[nodiscard]] std::int64_t all() const { return waiting + moving; }
+  [[nodiscard]] std::int64_t all() const { return add_times(waiting, moving); }
 };
 
 /// The time of an all-reduce of a value of `bytes` bytes: first over the tasks of each host, then between the hosts.
 [[nodiscard]] SumTime sum_picoseconds(const Topology& topology, const SumMembers& members, std::int64_t bytes);
+
+/// The time of a broadcast or reduce of a value of `bytes` bytes in picoseconds: a tree over the tasks of each host, on
+/// the link `on_host`, and a tree over the hosts.
+[[nodiscard]] std::int64_t tree_picoseconds(const Topology& topology, const LinkCost& on_host,
+                                            const LinkCost& between_hosts, const SumMembers& members,
+                                            std::int64_t bytes);
 
 }  // namespace ferry

@@ -41,6 +41,8 @@ class LayoutModel {
   [[nodiscard]] std::vector<std::uint32_t> choices(const Program& program, const ChosenLayouts& chosen) const;
   /// The variable of the problem for a node; nothing if the model does not choose the node's layouts.
   [[nodiscard]] std::optional<std::uint32_t> variable(const Program& program, NodeId node) const;
+  /// The part of the cost of a compute node's choice that is computing. The rest of the cost is messages.
+  [[nodiscard]] std::int64_t computing(NodeId node, std::uint32_t choice) const { return computing_.at(node)[choice]; }
   /// "[S(0)] [R] -> [S(0)]" for a compute node, "[S(0)]" for any other node.
   [[nodiscard]] std::string text(const Program& program, NodeId node, std::uint32_t choice) const;
 
@@ -51,6 +53,7 @@ class LayoutModel {
   MemoryUse memory_;
   std::int64_t unit_ = 1;
   std::map<NodeId, std::pair<std::uint32_t, std::vector<Way>>> ways_;              // of compute nodes
+  std::map<NodeId, std::vector<std::int64_t>> computing_;                          // of compute nodes, by choice
   std::map<PValueId, std::pair<std::uint32_t, std::vector<Layout>>> laid_;         // of values with their own choice
   std::map<PValueId, std::pair<std::uint32_t, std::vector<Layout>>> conversions_;  // of values with several readers
 };

@@ -167,6 +167,8 @@ Json work_json(const StepWork& work) {
                {"groups", work.groups}, {"after", work.after}, {"runs", work.runs}};
   if (const auto* kernel = std::get_if<StepWork::Kernel>(&work.part)) json["kernel"] = kernel_json(*kernel);
   if (const auto* message = std::get_if<StepWork::Message>(&work.part)) json["message"] = message_json(*message);
+  if (const auto* copy = std::get_if<StepWork::Copy>(&work.part))
+    json["copy"] = {{"bytes", copy->bytes}, {"link", link_json(copy->link)}};
   json["seconds"] = work.seconds;
   return json;
 }

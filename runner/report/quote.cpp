@@ -258,6 +258,9 @@ void add_work(const StepEstimate& step, Quote& quote) {
     if (const auto* message = std::get_if<StepWork::Message>(&work.part); message != nullptr && work.seconds > 0)
       quote.messages.push_back({work.name, what_of(work, *message), work.line.str(),
                                 static_cast<std::uint64_t>(std::max(message->given, message->got)), work.seconds});
+    if (const auto* copy = std::get_if<StepWork::Copy>(&work.part); copy != nullptr)
+      quote.messages.push_back(
+          {work.name, work.what, work.line.str(), static_cast<std::uint64_t>(copy->bytes), work.seconds});
     if (std::holds_alternative<StepWork::Kernel>(work.part))
       lines.try_emplace(work.line.known() ? work.line.str() : work.name, step.groups.size()).first->second.add(work);
   }

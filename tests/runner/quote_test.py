@@ -178,6 +178,41 @@ class Quotes(unittest.TestCase):
         self.assertEqual((code, err.count("were measured")), (0, 1), err)
         self.assertIn("a step takes", out)
 
+    def test_copies_to_gpus(self):
+        link = "latency_seconds: 1e-5 bytes_per_second: 1e9"
+        file = self.file("gpu.pbtxt", f'host {{ name: "h" gpus: 1 }}\nhost_gpu {{ {link} }}')
+        words = ["--cluster", file, "--device", "gpu", "--entry", "train"]
+        copies = [message for message in self.quote("fashion.pb", *words)["messages"] if message["what"].startswith("copy to the ")]
+        self.assertEqual({copy["what"] for copy in copies}, {"copy to the GPU", "copy to the host"})
+        for copy in copies:
+            self.assertAlmostEqual(copy["seconds"], 1e-5 + copy["bytes"] / 1e9, delta=1e-11)
+        step = json.loads(self.printed("plan", SAMPLES / "fashion.pb", *words, "--json"))["step"]
+        self.assertAlmostEqual(step_seconds(step) / step["step_seconds"], 1, delta=1e-3)
+        self.assertGreaterEqual(step["message_seconds"], sum(copy["seconds"] for copy in copies) * 0.999)
+
+    def test_hosts_with_too_little_memory(self):
+        file = self.file("small.pbtxt", 'host { name: "small" tasks: 2 memory_bytes: 1000 }')
+        code, out, err = ferry("quote", SAMPLES / "fashion.pb", "--cluster", file)
+        self.assertEqual((code, out), (4, ""), err)
+        self.assertIn("the tasks on host small would need ", err)
+        self.assertIn("try: fewer tasks on a host, a smaller batch, or hosts with more memory\n", err)
+        self.assertEqual(err.count("try: "), 1, err)
+
+    def test_longest_costs(self):
+        link = "latency_seconds: 10 bytes_per_second: 1000"
+        unit = " ".join(f"{name}: 1e6" for name in ("memory_byte_ps", "cache_byte_ps", "product_flop_ps", "convolution_flop_ps",
+                                                    "reduction_flop_ps", "element_flop_ps"))
+        file = self.file("slow.pbtxt", f'host {{ name: "h" count: 2 tasks: 2 }}\non_host {{ {link} }}\nbetween_hosts {{ {link} }}\n'
+                                       f"compute {{ call_ps: 1e12 wait_ps: 1e12 {unit} }}")
+        for sample in ("jacobi.pb", "k_means.pb", "tensor_parallel.pb"):
+            for place in ("annotated", "auto"):
+                quote = self.quote(sample, "--cluster", file, "--place", place)
+                self.assertGreater(quote["computing_seconds"], 0)
+                self.assertGreaterEqual(quote["step_seconds"], quote["computing_seconds"])
+        wrong = self.file("wrong.pbtxt", 'host { name: "h" }\ncompute {\n  product_flop_ps: 1e12\n}')
+        self.refused(3, "wrong.pbtxt: line 3: compute: product_flop_ps is to be from 1e-06 to 1e+06, not 1e+12",
+                     SAMPLES / "digits.pb", "--cluster", wrong)
+
     def test_refusals(self):
         digits, add = SAMPLES / "digits.pb", SAMPLES / "add.pb"
         self.refused(2, "--entry trian: the graph has no such entry\n  try: --entry train?", digits, "--entry", "trian")
@@ -185,6 +220,8 @@ class Quotes(unittest.TestCase):
         for price in ("-1", "nan", "inf", "1e13", "two"):
             self.refused(2, f"--price {price}: not a number from 0 to 1e12", digits, "--price", price)
         self.refused(4, "start at least 3 tasks", add)
+        self.refused(2, "the job has tasks 0 to 1\n  try: give one of these with --fetch-to or RunRequest::fetch_to",
+                     digits, "--tasks", 2, "--fetch-to", 5)
         entries = (Path(__file__).parent / "golden" / "entries.pbtxt").read_text()
         shape_open = self.file("open.pbtxt", entries.replace("dim { size: 6 }", "dim { }"))
         self.refused(2, "the shape of input 'x' is open", shape_open)
@@ -212,7 +249,7 @@ class StepTimes(unittest.TestCase):
         return json.loads(out)
 
     def test_places(self):
-        taken = set()
+        taken, by_hosts = set(), set()
         for name, text in self.CLUSTERS.items():
             with tempfile.NamedTemporaryFile("w", suffix=".pbtxt") as cluster:
                 cluster.write(text)
@@ -222,8 +259,11 @@ class StepTimes(unittest.TestCase):
                         plan = self.planned(sample, "--place", "auto", "--cluster", cluster.name)
                         self.assertAlmostEqual(step_seconds(plan["step"]) / plan["place"]["step_seconds"], 1, delta=1e-3)
                         taken.add(plan["place"]["taken"])
+                        by_hosts |= {work["message"]["kind"] for work in plan["step"]["work"]
+                                     if "message" in work and work["message"]["hosts"] > 1}
         self.assertIn("mesh 2", taken)
         self.assertIn("mesh 2x2", taken)
+        self.assertLessEqual({"all_reduce", "reduce"}, by_hosts)
 
     def test_annotated_graphs(self):
         for sample, tasks in (("data_tensor", 4), ("heat", 4), ("add", 3), ("async_server", 3), ("k_means", 2)):

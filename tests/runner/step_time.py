@@ -36,7 +36,7 @@ def sent_bytes(message, members):
         return given * (members - 1) / members
     if message["kind"] in ("all_gather", "gather"):
         return got * (members - 1) / members
-    return max(given, got)
+    return max(given, got) if members > 1 else 0
 
 
 def rounds(message, members):
@@ -48,7 +48,7 @@ def rounds(message, members):
 
 def message_ps(message, costs):
     """A message takes a wait, a latency for each round, and the bytes that a member sends at the link's bandwidth. An
-    all-reduce over several hosts is one within each host, and one between the hosts."""
+    all-reduce, reduce or broadcast over several hosts is one within each host, and one between the hosts."""
     hosts = message["hosts"]
     stages = [(message["members"], message["link"])]
     if hosts > 1:
@@ -62,9 +62,16 @@ def message_ps(message, costs):
     return time
 
 
+def copy_ps(copy):
+    """A copy between a host and its GPU takes the latency of their link, and its bytes at the link's bandwidth."""
+    return 1e12 * (copy["link"]["latency_seconds"] + copy["bytes"] / copy["link"]["bytes_per_second"])
+
+
 def work_ps(work, costs):
     if "kernel" in work:
         return work["runs"] * kernel_ps(work["kernel"], costs)
+    if "copy" in work:
+        return work["runs"] * copy_ps(work["copy"])
     return work["runs"] * message_ps(work["message"], costs) if "message" in work else 0
 
 
