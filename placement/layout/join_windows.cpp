@@ -46,8 +46,8 @@ class WindowJoiner {
 
   [[nodiscard]] bool may_join(NodeId id) const {
     const Node& node = program_.nodes[id];
-    return node.kind == NodeKind::compute && node.inputs > 0 && node.where != kNone && !program_.where(node).single() &&
-           is_pure(node) && !is_target(program_, node) && program_.annotation_layouts(node).empty();
+    return node.kind == NodeKind::compute && node.inputs > 0 && node.where != kNone && is_pure(node) &&
+           !is_target(program_, node) && program_.annotation_layouts(node).empty();
   }
 
   /// Whether the second window reads only elements of the first one.

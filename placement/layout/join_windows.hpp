@@ -1,4 +1,4 @@
-// join_windows: on meshes, a slice of a padded value becomes one window of the value.
+// join_windows: a slice of a padded value becomes one window of the value.
 //
 // Example (abridged):
 //
@@ -16,9 +16,9 @@
 
 namespace ferry {
 
-/// Replaces windows of windows (windows.hpp) on the same mesh by windows of the first value, if the value between has
-/// no other users. Then the value between is not computed, and rows are sent only once. So a stencil written as slices
-/// of a padded array gets halos of the array itself. The pass keeps values that have a layout annotation or are
+/// Replaces windows of windows (windows.hpp) on the same devices by windows of the first value, if the value between
+/// has no other users. Then the value between is not computed, and rows are sent only once. So a stencil written as
+/// slices of a padded array gets halos of the array itself. The pass keeps values that have a layout annotation or are
 /// targets, and pads of slices. Takes linear time.
 void join_windows(Program& program);
 
