@@ -24,4 +24,10 @@ namespace ferry {
 /// `index` is out of range for a dim of `size` elements.
 [[nodiscard]] BadValue bad_index(std::size_t input, std::int64_t index, std::int64_t size);
 
+/// The number of the first element of `numbers`, which may be a part of a vector. Sequences and regions in errors are
+/// counted from it.
+[[nodiscard]] inline std::int64_t first_number(const Array& numbers) {
+  return numbers.rank() == 1 ? numbers.begin[0] : 0;
+}
+
 }  // namespace ferry

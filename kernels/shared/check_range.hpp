@@ -38,9 +38,4 @@ struct RangeCheck {
   return keep(check);
 }
 
-/// The number of the first element of `numbers` in its vector. Errors count from it.
-[[nodiscard]] inline std::int64_t first_number(const Array& numbers) {
-  return numbers.rank() == 1 ? numbers.begin[0] : 0;
-}
-
 }  // namespace ferry

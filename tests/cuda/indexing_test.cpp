@@ -128,6 +128,15 @@ TEST_CASE("numbers out of range are refused as the CPU does") {
   CHECK(refusal_of_both(check("length", 6, 5)) == "the length 6 of sequence 3 is out of range for 5 steps");
   CHECK(refusal_of_both(check("image", -1, 5)) == "the image -1 of region 3 is out of range for 5 images");
   CHECK(same_on_both(check("length", 5, 5)));
+  KernelCall part = check("length", 6, 5);  // elements 10 to 13 of 20
+  part.inputs[0].whole = part.output.whole = {20};
+  part.inputs[0].begin = part.output.begin = {10};
+  CHECK(refusal_of_both(part) == "the length 6 of sequence 13 is out of range for 5 steps");
+  KernelCall reversed{"ReverseSequence",
+                      {{"time_axis", std::int64_t{0}}},
+                      {{some_numbers(DType::float32, {5, 4}), {5, 20}, {0, 10}}, {one_bad({4}, 6), {20}, {10}}},
+                      {Tensor(DType::float32, {5, 4}), {5, 20}, {0, 10}}};
+  CHECK(refusal_of_both(reversed) == "the length 6 of sequence 13 is out of range for 5 steps");
   KernelCall ignoring = check("label", -100, 5);
   ignoring.attrs.set("ignored", std::int64_t{-100});
   CHECK(same_on_both(ignoring));

@@ -44,7 +44,7 @@ template <class Index>
 void check_lengths(const Array& lengths, std::int64_t steps) {
   for (std::int64_t b = 0; b < lengths.count(); ++b) {
     const auto length = static_cast<std::int64_t>(lengths.as<const Index>()[b]);
-    if (length < 0 || length > steps) throw bad_length(1, b, length, steps);
+    if (length < 0 || length > steps) throw bad_length(1, first_number(lengths) + b, length, steps);
   }
 }
 

@@ -14,7 +14,8 @@ void align(KernelRun& run, const RegionCut& cut) {
   const std::int64_t channels = x.sizes[1], height = x.sizes[2], width = x.sizes[3];
   const std::int64_t parts[] = {y.sizes[2], y.sizes[3]};
   for (std::int64_t r = 0; r < regions.sizes[0]; ++r)
-    if (images[r] < 0 || images[r] >= x.sizes[0]) throw bad_image(2, r, images[r], x.sizes[0]);
+    if (images[r] < 0 || images[r] >= x.sizes[0])
+      throw bad_image(2, first_number(run.inputs[2]) + r, images[r], x.sizes[0]);
   run.parallel.for_each(regions.sizes[0] * channels, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t r = i / channels, c = i % channels;

@@ -1,6 +1,7 @@
 #include "kernels/shared/arrange.hpp"
 #include "kernels/cuda/array/large_elements.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/shared/bad_values.hpp"
 #include "kernels/shared/dispatch.hpp"
 
 namespace ferry::cuda {
@@ -70,10 +71,11 @@ template <class Index>
 struct CheckLengths {
   FERRY_DEVICE void operator()(std::int64_t b) const {
     const auto length = static_cast<std::int64_t>(lengths[b]);
-    if (length < 0 || length > steps) report(Bad::length, 1, length, steps, b);
+    if (length < 0 || length > steps) report(Bad::length, 1, length, steps, first + b);
   }
   const Index* lengths;
   std::int64_t steps;
+  std::int64_t first;  ///< number of the first sequence of this part
   BadReport report;
 };
 
@@ -102,7 +104,7 @@ void reverse(KernelRun& run) {
   const Array &x = run.inputs[0], &lengths = run.inputs[1], &output = run.outputs[0];
   const Sequences all(run);
   const auto* const given = lengths.as<const Index>();
-  for_each(run, all.batch, CheckLengths<Index>{given, all.steps, report_of(run)});
+  for_each(run, all.batch, CheckLengths<Index>{given, all.steps, first_number(lengths), report_of(run)});
   std::size_t bytes = size_of(x.dtype);
   std::int64_t joined = 1;  // elements that are moved at once
   while (bytes < kGroupBytes && all.width % (2 * joined) == 0 && detail::is_aligned(x.data, 2 * bytes) &&

@@ -1,6 +1,7 @@
 #include "kernels/shared/regions.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/launch.hpp"
+#include "kernels/shared/bad_values.hpp"
 #include "kernels/shared/dispatch.hpp"
 
 namespace ferry::cuda {
@@ -8,10 +9,11 @@ namespace {
 
 struct CheckImages {
   FERRY_DEVICE void operator()(std::int64_t r) const {
-    if (images[r] < 0 || images[r] >= count) report(Bad::image, 2, images[r], count, r);
+    if (images[r] < 0 || images[r] >= count) report(Bad::image, 2, images[r], count, first + r);
   }
   const std::int64_t* images;
   std::int64_t count;
+  std::int64_t first;  ///< number of the first region of this part
   BadReport report;
 };
 
@@ -44,7 +46,7 @@ template <class T>
 void align(const KernelRun& run) {
   const Array &x = run.inputs[0], &regions = run.inputs[1], &y = run.outputs[0];
   const auto* const images = run.inputs[2].as<const std::int64_t>();
-  for_each(run, regions.sizes[0], CheckImages{images, x.sizes[0], report_of(run)});
+  for_each(run, regions.sizes[0], CheckImages{images, x.sizes[0], first_number(run.inputs[2]), report_of(run)});
   for_each(run, y.count(),
            AlignRegions<T>{x.as<const T>(), regions.as<const T>(), images, y.as<T>(), x.sizes[0], x.sizes[1],
                            x.sizes[2], x.sizes[3], y.sizes[2], y.sizes[3], kept<RegionCut>(run)});

@@ -1,6 +1,7 @@
 #include "kernels/shared/check_range.hpp"
 #include "kernels/cuda/index/places.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/shared/bad_values.hpp"
 #include "kernels/shared/dispatch.hpp"
 
 namespace ferry::cuda {
