@@ -140,7 +140,7 @@ enum class Opcode : std::uint8_t {
   kernel,        ///< runs the kernel of `op` on its inputs and outputs
   feed,          ///< copies feed() into output 0
   fetch,         ///< copies input 0 out as fetch()
-  copy,          ///< output 0 = input 0
+  copy,          ///< output 0 = input 0; a copy that swaps() ends the use of input 0
   send,          ///< starts sending input 0 on channel(); input 0 must not be written before its send_wait
   send_wait,     ///< waits until the last send on channel() no longer needs input 0
   receive,       ///< starts receiving from channel() into output 0, which must not be touched before its receive_wait
@@ -208,7 +208,7 @@ struct Instruction {
   std::uint32_t attrs = kNone;   ///< index into Plan::attrs
   std::uint32_t line = kNone;    ///< index into Plan::lines: the user's line
   std::uint32_t target = kNone;  ///< by channel(), collective(), feed(), fetch() or region(), depending on the opcode
-  std::uint32_t other = kNone;   ///< by other_region() or tile_elements(), depending on the opcode
+  std::uint32_t other = kNone;   ///< by other_region(), tile_elements() or swaps(), depending on the opcode
   Range inputs = {}, outputs = {};  ///< into PlanClass::operands, which has buffer indices
   std::uint32_t in_place = 0;       ///< mask of inputs that output 0 may overwrite, as kernel or schedule allow
   /// Buffer that only this instruction uses: a kernel's workspace, or a collective's staging.
@@ -229,6 +229,11 @@ struct Instruction {
   }  ///< the body of a loop, the false side of a branch
   /// For tiles and stencils. 0: the kernels after the first kernel run on each piece that the first kernel has made.
   [[nodiscard]] std::uint32_t tile_elements() const { return other; }
+  /// Whether a copy at the end of a loop's body may exchange the addresses of its two buffers, instead of copying
+  /// bytes. Afterwards the bytes of input 0 may be anything. While the loop runs, no other buffer has bytes of the two
+  /// buffers.
+  [[nodiscard]] bool swaps() const { return what == Opcode::copy && other == kSwap; }
+  static constexpr std::uint32_t kSwap = 1;
   bool operator==(const Instruction&) const = default;
 };
 

@@ -50,6 +50,15 @@ void Lifetimes::each_operand(const Instruction& instruction, F f) {
   if (instruction.scratch != kNone) f(instruction.scratch);
 }
 
+/// Calls f for the buffers that the loop's body swaps with carried values.
+template <class F>
+void Lifetimes::each_swapped(const Instruction& loop, F f) {
+  if (loop.what != Opcode::loop) return;
+  each_instruction(loop.other_region(), [&](std::uint32_t, const Instruction& instruction) {
+    if (instruction.swaps()) f(storage_of(plan_, plan_.inputs(instruction)[0]));
+  });
+}
+
 void Lifetimes::number(std::uint32_t region, std::uint32_t parent, std::uint32_t depth) {
   spans_[region] = {parent, depth, next_, next_};
   each_instruction(region, [&](std::uint32_t i, const Instruction& instruction) {
@@ -69,6 +78,7 @@ void Lifetimes::touch_region(std::uint32_t region, bool setup) {
       (setup ? life.in_setup : life.in_step) = true;
     });
     each_nested(instruction, [&](std::uint32_t nested) { touch_region(nested, setup); });
+    each_swapped(instruction, [&](std::uint32_t buffer) { all_[buffer].region = common(all_[buffer].region, region); });
   });
 }
 
@@ -93,6 +103,10 @@ void Lifetimes::extend_region(std::uint32_t region) {
     each_operand(instruction, [&](std::uint32_t buffer) { touch(buffer, position_[i]); });
     if (instruction.what == Opcode::loop)  // its outputs live to its end, even if its body does not touch them
       for (const std::uint32_t b : plan_.outputs(instruction)) touch(storage_of(plan_, b), end_of(i));
+    each_swapped(instruction, [&](std::uint32_t buffer) {  // it lives as long as the loop
+      touch(buffer, position_[i]);
+      touch(buffer, end_of(i));
+    });
     each_nested(instruction, [&](std::uint32_t nested) { extend_region(nested); });
   });
 }

@@ -20,7 +20,8 @@ struct Lifetime {
 
 /// The lifetimes of all storages (buffers that are not views), for the instructions in their order in `plan`, which
 /// must outlive this. If a buffer is touched inside and outside of a nested region, each touch inside lasts for the
-/// whole region, because it may be repeated. Takes linear time. Immutable once made.
+/// whole region, because it may be repeated. A buffer that a loop's body swaps lives as long as the loop. Takes linear
+/// time. Immutable once made.
 class Lifetimes {
  public:
   explicit Lifetimes(const PlanClass& plan);
@@ -58,6 +59,8 @@ class Lifetimes {
   void each_nested(const Instruction& instruction, F f);
   template <class F>
   void each_instruction(std::uint32_t region, F f);
+  template <class F>
+  void each_swapped(const Instruction& loop, F f);
   template <class F>
   void each_operand(const Instruction& instruction, F f);
 

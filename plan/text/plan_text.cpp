@@ -114,7 +114,7 @@ std::string action(const Plan& plan, const PlanClass& role, const Instruction& i
              (instruction.tile_elements() == 0 ? "pieces" : std::to_string(instruction.tile_elements()));
       break;
     default:
-      text = std::string(name_of(instruction.what));
+      text = instruction.swaps() && !exact ? "swap" : std::string(name_of(instruction.what));
       if (instruction.target != kNone) text += " " + std::to_string(instruction.target);
       if (instruction.inputs.count > 0) text += " (" + operands(role, instruction.inputs) + ")";
       if (instruction.what == Opcode::send && plan.channels[instruction.channel()].put) text += " put";

@@ -159,7 +159,7 @@ Traffic traffic_of_region(const Plan& plan, const PlanClass& role, std::uint32_t
         of_collective(instruction.collective());
         break;
       case Opcode::copy:
-        total += {.copies = 1};
+        total += {.copies = instruction.swaps() ? 0 : 1};
         break;
       default:
         break;

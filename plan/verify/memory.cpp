@@ -311,6 +311,9 @@ class ClassMemory {
         const Span at = span(id);
         effects_[region][at.arena].assign(at.begin, at.end, {storage(id), false});
       });
+      if (!i.swaps()) return;
+      const Span lost = span(class_.inputs(i)[0]);
+      effects_[region][lost.arena].assign(lost.begin, lost.end, kLost);
     });
   }
 
@@ -371,10 +374,19 @@ class ClassMemory {
     if (is_wait(i)) return end_message(memory, i);
     check_in_flight(i);
     each_written(i, [&](std::uint32_t id) { write(memory, id); });
+    if (i.swaps()) lose_input(memory, i);
     if (i.what != Opcode::send && i.what != Opcode::receive && i.what != Opcode::collective) return;
     each_in_use(i, [&](std::uint32_t id, bool written) {
       (written ? receiving_ : sending_).start({by(i), i.target, id}, span(id));
     });
+  }
+
+  /// After a swap, the bytes of its input may be anything.
+  void lose_input(Contents& memory, const Instruction& swap) const {
+    const std::uint32_t id = class_.inputs(swap)[0];
+    const Span at = span(id);
+    if (sending_.uses(at)) reject_use(swap, id, sending_, "swaps", "sent from it");
+    memory[at.arena].erase(at.begin, at.end);
   }
 
   static BufferUse::By by(const Instruction& i) {

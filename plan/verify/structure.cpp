@@ -239,7 +239,7 @@ class Structure {
         fits = one_in && none_out && i.fetch() < plan_.fetches.size();
         break;
       case Opcode::copy:
-        fits = one_in && one_out;
+        fits = one_in && one_out && (i.other == kNone || i.other == Instruction::kSwap);
         break;
       case Opcode::send:
       case Opcode::send_wait:

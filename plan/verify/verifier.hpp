@@ -157,6 +157,10 @@ std::size_t check_turns(const Plan& plan, const Tables& tables);
 /// Checks that a variable is written at most once in a step, or in each turn if the step has turns. A value that a copy
 /// sets may only be read in the next step.
 void check_updates(const Plan& plan);
+/// Checks that the two buffers of a copy that swaps may be exchanged in every second iteration of its loop: nothing
+/// else in the loop has bytes of them, and nothing touches them after the swap. Returns the number of these copies.
+/// Call it before check_memory().
+std::size_t check_swaps(const Plan& plan);
 /// Checks that no buffer is read before it is written, after another buffer took its bytes, or while a message is being
 /// written into it. Buffers must be within their arenas, which may not be larger than needed. Some instruction in a
 /// loop must change its condition.

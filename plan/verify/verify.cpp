@@ -58,7 +58,11 @@ Verdict verify(const Plan& plan, const KnownOps& known) {
              ": its turns may come in any order, and no worker waits for another one that "
              "is fewer steps behind than allowed");
     verifier::check_updates(plan);
+    const std::size_t swaps = verifier::check_swaps(plan);
     verifier::check_memory(plan);
+    if (swaps > 0)
+      proved(plural(swaps, "carried value") +
+             ": it may swap its bytes with the next value, since the loop touches these bytes as these values alone");
     proved("no buffer is read before it is written or while it is overwritten; all lie within their arenas");
     const verifier::Footprint most = verifier::check_fit(plan);
     proved("at most " + human_bytes(most.task) + " of memory on a task" +

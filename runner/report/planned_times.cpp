@@ -96,6 +96,7 @@ void for_each_timed(const Plan& plan, int task, const OpSet& ops, const F& f) {
     for (const std::uint32_t i : region.instructions) {
       const Instruction& instruction = role.instructions[i];
       if (!is_by_op(instruction) && instruction.what != Opcode::copy && !is_stencil(instruction)) continue;
+      if (instruction.swaps()) continue;
       if (instruction.what == Opcode::stencil && !begun.insert(instruction.region()).second)
         continue;  // only the edges, after its stencil_begin
       if (instruction.what == Opcode::stencil_begin) begun.insert(instruction.region());

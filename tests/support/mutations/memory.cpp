@@ -163,11 +163,60 @@ bool overwrite_while_sending(Plan& plan, Dice& dice) {
   return true;
 }
 
+bool is_swap(const PlanClass&, const Instruction& i) {
+  return i.swaps();
+}
+/// A copy that is not in the body of a loop swaps its buffers.
+bool swap_outside(Plan& plan, Dice& dice) {
+  const std::vector<At> all = all_of(plan, [](const PlanClass& c, const Instruction& i) {
+    const auto at = static_cast<std::size_t>(&i - c.instructions.data());
+    return i.what == Opcode::copy && c.regions[region_of(c, at)].kind != Region::Kind::body;
+  });
+  const At* at = one_of(all, dice);
+  if (at != nullptr) at->in(plan).other = Instruction::kSwap;
+  return at != nullptr;
+}
+/// Another value of the loop gets bytes of a buffer that is swapped.
+bool bytes_of_swapped(Plan& plan, Dice& dice) {
+  std::vector<std::tuple<At, std::uint32_t>> others;
+  for (const At& at : all_of(plan, is_swap)) {
+    const PlanClass& c = at.of(plan);
+    const std::uint32_t next = operand(c, at.in(plan).inputs, 0), carried = operand(c, at.in(plan).outputs, 0);
+    for (const std::uint32_t k : c.regions[region_of(c, at.index)].instructions)
+      for (const std::uint32_t b : c.outputs(c.instructions[k]))
+        if (of_one_arena(c, b, next) && of_one_arena(c, b, carried) && c.buffers[b].bytes <= c.buffers[next].bytes)
+          others.emplace_back(at, b);
+  }
+  const auto* other = one_of(others, dice);
+  if (other == nullptr) return false;
+  const auto [at, b] = *other;
+  PlanClass& c = at.of(plan);
+  place(c, b, c.buffers[operand(c, at.in(plan).inputs, 0)].offset);
+  return true;
+}
+/// A loop swaps its values before the kernels of its body.
+bool swap_first(Plan& plan, Dice& dice) {
+  std::vector<At> all = all_of(plan, is_swap);
+  std::erase_if(all, [&](const At& at) {
+    const PlanClass& c = at.of(plan);
+    const std::uint32_t next = operand(c, at.in(plan).inputs, 0);
+    const Instruction& first = c.instructions[c.regions[region_of(c, at.index)].instructions.first];
+    return std::ranges::find(c.outputs(first), next) == c.outputs(first).end();
+  });
+  const At* at = one_of(all, dice);
+  if (at == nullptr) return false;
+  PlanClass& c = at->of(plan);
+  move(c, at->index, c.regions[region_of(c, at->index)].instructions.first);
+  return true;
+}
+
 constexpr Mutation kMemoryMutations[] = {
     {"inputs that overlap", overlap_inputs}, {"output over an input", overlap_output},
     {"sum over its input", sum_over_input},  {"smaller arena", smaller_arena},
     {"misplaced view", misplaced_view},      {"use before making", use_before_making},
     {"dropped maker", drop_maker},           {"overwritten while sent", overwrite_while_sending},
+    {"swap outside a loop", swap_outside},   {"bytes of a swapped value", bytes_of_swapped},
+    {"swap before its kernel", swap_first},
 };
 
 }  // namespace
