@@ -46,13 +46,16 @@ ResolvedPlan::ResolvedPlan(const Plan& plan, int task, const ResolveContext& con
   std::size_t operands = 0;
   for (const Instruction& instruction : role_.instructions)
     operands += instruction.inputs.count + instruction.outputs.count;
-  arrays_.reserve(operands);
-  extents_.reserve(operands);
-  runs_.reserve(role_.instructions.size());
+  has_swaps_ = std::ranges::any_of(role_.instructions, &Instruction::swaps);
+  const std::size_t copies = has_swaps_ ? 2 : 1;
+  arrays_.reserve(copies * operands);
+  extents_.reserve(copies * operands);
+  runs_.reserve(copies * role_.instructions.size());
   fuse_on_devices(context);
   lists_.resize(regions_ * threads_);
   for (std::uint32_t region = 0; region < regions_; ++region)
-    if (role_.regions[region].kind != Region::Kind::tile) resolve_region(region, context);
+    if (role_.regions[region].kind != Region::Kind::tile) resolve_region(region, region, context);
+  if (has_swaps_) resolve_swaps(context);
   link_puts();
   mark_waits();
 }
@@ -168,22 +171,58 @@ void ResolvedPlan::set_depths(std::uint32_t region, std::uint32_t depth) {
   }
 }
 
-void ResolvedPlan::resolve_region(std::uint32_t region, const ResolveContext& context) {
+void ResolvedPlan::resolve_region(std::uint32_t region, std::uint32_t number, const ResolveContext& context) {
   const Range range = role_.regions[region].instructions;
   // Thread 0 fills the queues in the order of its list, so their instructions are in that list.
   const auto walker_of = [this](const Instruction& i) { return role_.on_queue(i) ? 0U : i.strand; };
   std::vector<std::uint32_t> counts(threads_, 0);
   for (const std::uint32_t i : range) ++counts[walker_of(role_.instructions[i])];
   for (std::size_t thread = 0; thread < threads_; ++thread) {
-    lists_[region * threads_ + thread].reserve(counts[thread]);
+    lists_[number * threads_ + thread].reserve(counts[thread]);
     if (thread > 0 && counts[thread] > 0) single_ = false;
   }
   for (const std::uint32_t i : range) {
     const Instruction& instruction = role_.instructions[i];
-    auto& list = lists_[region * threads_ + walker_of(instruction)];
+    auto& list = lists_[number * threads_ + walker_of(instruction)];
     Resolved& resolved = list.emplace_back();
     resolved.count = static_cast<std::uint32_t>(list.size());
     resolve(resolved, instruction, context, depth_[region]);
+  }
+}
+
+void ResolvedPlan::resolve_swaps(const ResolveContext& context) {
+  swapped_ = true;
+  for (std::size_t l = 0; l < regions_ * threads_; ++l)
+    for (std::size_t i = 0; i < lists_[l].size(); ++i) {
+      if (lists_[l][i].what != Opcode::loop) continue;
+      const Instruction& loop = *lists_[l][i].plan;
+      std::vector<const Instruction*> swaps;
+      for (const Instruction& instruction : role_.instructions_of(role_.regions[loop.other_region()]))
+        if (instruction.swaps()) swaps.push_back(&instruction);
+      if (swaps.empty()) continue;
+      const auto first = static_cast<std::uint32_t>(lists_.size() / threads_);
+      LoopSwaps& made = swaps_.emplace_back(LoopSwaps{.condition = first, .body = first + 1, .pairs = {}});
+      lists_[l][i].swaps = &made;
+      for (const Instruction* const swap : swaps) {
+        const std::uint32_t next = role_.inputs(*swap)[0], carried = role_.outputs(*swap)[0];
+        made.pairs.push_back({addresses_[carried], addresses_[next], role_.buffers[carried].bytes});
+        swap_addresses(*swap);
+      }
+      lists_.resize(lists_.size() + 2 * threads_);
+      resolve_region(loop.region(), made.condition, context);
+      resolve_region(loop.other_region(), made.body, context);
+      for (const Instruction* const swap : swaps) swap_addresses(*swap);
+    }
+}
+
+void ResolvedPlan::swap_addresses(const Instruction& swap) {
+  const std::uint32_t next = role_.inputs(swap)[0], carried = role_.outputs(swap)[0];
+  std::byte* const next_at = addresses_[next];
+  std::byte* const carried_at = addresses_[carried];
+  for (std::uint32_t b = 0; b < role_.buffers.size(); ++b) {
+    const std::uint32_t root = storage_of(role_, b);
+    if (root == next) addresses_[b] = carried_at + (role_.buffers[b].offset - role_.buffers[next].offset);
+    if (root == carried) addresses_[b] = next_at + (role_.buffers[b].offset - role_.buffers[carried].offset);
   }
 }
 
@@ -193,13 +232,13 @@ void ResolvedPlan::link_puts() {
     Resolved* resolved;
     std::uint32_t member;
   };
-  for (std::uint32_t region = 0; region < regions_; ++region) {
+  for (std::uint32_t number = 0; number < lists_.size() / threads_; ++number) {
     std::unordered_map<std::uint32_t, Maker> makers;
     const auto puts = [&](const Resolved& r) {
       return r.what == Opcode::send && plan_.channels[r.plan->channel()].put;
     };
-    if (std::ranges::none_of(list(region, 0), puts)) continue;
-    for (Resolved& resolved : list(region, 0)) {
+    if (std::ranges::none_of(list(number, 0), puts)) continue;
+    for (Resolved& resolved : list(number, 0)) {
       if (resolved.what == Opcode::kernel && resolved.plan->outputs.count == 1)
         makers[role_.outputs(*resolved.plan)[0]] = {&resolved, 0};
       for (std::uint32_t m = 0; resolved.tiles != nullptr && m < resolved.tiles->members.size(); ++m)
@@ -230,7 +269,8 @@ void ResolvedPlan::mark_waits() {
     for (const Resolved& resolved : list) {
       const bool plain = resolved.what == Opcode::kernel && resolved.flags == 0 && resolved.extents.empty() &&
                          resolved.link == nullptr;
-      const bool nothing = resolved.what == Opcode::receive && resolved.flags == Resolved::kTaken;
+      const bool nothing = (resolved.what == Opcode::receive && resolved.flags == Resolved::kTaken) ||
+                           (resolved.plan->swaps() && resolved.flags == 0);
       short_form.push_back(plain     ? ShortForm{resolved.kernel, resolved.run}
                            : nothing ? ShortForm{[](KernelRun&) {}, &nothing_}
                                      : ShortForm{});
@@ -249,7 +289,8 @@ void ResolvedPlan::resolve(Resolved& resolved, const Instruction& instruction, c
   std::uint64_t touched = 0;
   for (const Range range : {instruction.inputs, instruction.outputs})
     for (const std::uint32_t b : role_.operands_of(range)) touched += role_.buffers[b].bytes;
-  if (touched >= kPollBytes && instruction.strand == 0 && !links_.empty()) resolved.flags |= Resolved::kPoll;
+  if (touched >= kPollBytes && !instruction.swaps() && instruction.strand == 0 && !links_.empty())
+    resolved.flags |= Resolved::kPoll;
 
   const auto message = [&](Range range) -> std::byte* {
     if (range.count == 0) return nullptr;
@@ -386,11 +427,13 @@ const Attrs& ResolvedPlan::attrs_of(const Instruction& instruction) const {
 
 ResolvedPlan::Bound ResolvedPlan::bound(const Kernel& kernel, const KernelSetup& setup, const Instruction& instruction,
                                         const ResolveContext& context) {
+  if (swapped_) return bound_.at(&instruction);
   try {
     BoundKernel made = bind(table_for(instruction, context), kernel, setup);
-    KernelState* const state = made.state.get();
-    if (state != nullptr) states_.push_back(std::move(made.state));
-    return {made.run, state};
+    const Bound bound{made.run, made.state.get()};
+    if (bound.state != nullptr) states_.push_back(std::move(made.state));
+    if (has_swaps_) bound_.emplace(&instruction, bound);
+    return bound;
   } catch (...) {
     throw located(error_of_kernel(std::current_exception(), kernel.op, context.kernels), plan_, instruction, task_);
   }
@@ -398,6 +441,8 @@ ResolvedPlan::Bound ResolvedPlan::bound(const Kernel& kernel, const KernelSetup&
 
 void ResolvedPlan::resolve_collective(Resolved& resolved, const Instruction& instruction,
                                       const ResolveContext& context) {
+  resolved.link = &links_[plan_.channels.size() + instruction.collective()];
+  if (swapped_) return;  // it touches no swapped buffer
   const Collective& collective = plan_.collectives[instruction.collective()];
   const Membership place = membership(plan_.groupings[collective.grouping], task_);
   std::span<std::byte> staging;
@@ -419,7 +464,6 @@ void ResolvedPlan::resolve_collective(Resolved& resolved, const Instruction& ins
       .split = [&parallel = context.parallel](std::int64_t n, std::int64_t grain,
                                               const Parallel::Body& body) { parallel.for_each(n, grain, body); }};
   calls_[instruction.collective()] = prepare_call(context.transport, spec);
-  resolved.link = &links_[plan_.channels.size() + instruction.collective()];
   resolved.link->call = calls_[instruction.collective()].get();
 }
 

@@ -57,6 +57,19 @@ struct ShortForm {
   KernelRun* run = nullptr;
 };
 
+/// The instructions of a loop that swaps buffers, for every second iteration: each buffer then has the address of the
+/// other (Instruction::swaps).
+struct LoopSwaps {
+  /// A carried value, which is at `carried` when the loop begins and ends, and the buffer of its next value.
+  struct Pair {
+    std::byte* carried = nullptr;
+    const std::byte* next = nullptr;
+    std::uint64_t bytes = 0;
+  };
+  std::uint32_t condition = kNone, body = kNone;  ///< numbers of lists
+  std::vector<Pair> pairs;
+};
+
 /// One instruction, ready to run.
 struct Resolved {
   /// What a walker does besides running the instruction.
@@ -77,6 +90,7 @@ struct Resolved {
   std::span<const Wait> waits;
   std::span<Extent> extents;                           ///< the bounded operands of a kernel, feed or fetch
   std::uint32_t region = kNone, other_region = kNone;  ///< of a loop or branch
+  const LoopSwaps* swaps = nullptr;                    ///< of a loop; null: its body swaps nothing
   /// The channel or collective that the instruction starts or waits for. For a kernel or tile region: the channel into
   /// which its output is put.
   Link* link = nullptr;
@@ -108,13 +122,13 @@ class ResolvedPlan {
   ResolvedPlan(const ResolvedPlan&) = delete;
   ResolvedPlan& operator=(const ResolvedPlan&) = delete;
 
-  /// The instructions of one thread in one region.
-  [[nodiscard]] std::span<Resolved> list(std::uint32_t region, std::size_t thread) {
-    return lists_[region * threads_ + thread];
+  /// The instructions of one thread in one list. A list has the number of its region, or is in LoopSwaps.
+  [[nodiscard]] std::span<Resolved> list(std::uint32_t number, std::size_t thread) {
+    return lists_[number * threads_ + thread];
   }
   /// The same instructions in their short form.
-  [[nodiscard]] std::span<const ShortForm> short_form(std::uint32_t region, std::size_t thread) const {
-    return short_forms_[region * threads_ + thread];
+  [[nodiscard]] std::span<const ShortForm> short_form(std::uint32_t number, std::size_t thread) const {
+    return short_forms_[number * threads_ + thread];
   }
   /// Sets the number of the step that kernels see.
   void begin_step(std::int64_t step) { numbers_[0] = step; }
@@ -152,7 +166,10 @@ class ResolvedPlan {
   [[nodiscard]] Arena step_arena(std::uint64_t bytes, const std::string& what, Transport& transport) const;
   void describe_buffers();
   void set_depths(std::uint32_t region, std::uint32_t depth);
-  void resolve_region(std::uint32_t region, const ResolveContext& context);
+  void resolve_region(std::uint32_t region, std::uint32_t list, const ResolveContext& context);
+  /// Makes the lists for the iterations with swapped addresses.
+  void resolve_swaps(const ResolveContext& context);
+  void swap_addresses(const Instruction& swap);
   void mark_waits();
   void link_puts();
   void resolve(Resolved& resolved, const Instruction& instruction, const ResolveContext& context, std::uint32_t depth);
@@ -208,7 +225,11 @@ class ResolvedPlan {
   std::vector<std::byte*> addresses_;                                            // by buffer
   std::vector<std::vector<std::int64_t>> sizes_, whole_, begin_, part_indices_;  // by buffer
   std::vector<std::uint32_t> depth_;                                             // by region: number of loops around it
-  std::vector<std::vector<Resolved>> lists_;
+  std::vector<std::vector<Resolved>> lists_;                                     // first by region, then LoopSwaps
+  std::deque<LoopSwaps> swaps_;
+  bool has_swaps_ = false;
+  bool swapped_ = false;                             // whether resolve_swaps() resolves
+  std::map<const Instruction*, Bound> bound_;        // if there are swaps: the bound kernels
   std::vector<std::vector<ShortForm>> short_forms_;  // the short forms of lists_
   std::vector<std::int64_t> numbers_;                // the step's, then iterations': one block, which devices may read
   std::vector<std::span<const std::byte>> host_variables_;
@@ -216,9 +237,9 @@ class ResolvedPlan {
   std::vector<Array> arrays_;
   std::vector<KernelRun> runs_;
   std::deque<TileWork> tiles_;
-  std::map<std::uint32_t, BoundKernel> device_regions_;             // by region
-  std::map<std::uint32_t, DeviceEpilogue> device_epilogues_;        // by region
-  std::map<std::uint32_t, std::unique_ptr<StencilWork>> stencils_;  // by region
+  std::map<std::uint32_t, BoundKernel> device_regions_;                              // by region
+  std::map<std::uint32_t, DeviceEpilogue> device_epilogues_;                         // by region
+  std::map<std::pair<std::uint32_t, bool>, std::unique_ptr<StencilWork>> stencils_;  // by region and swapped_
   std::deque<Epilogue> epilogues_;
   std::vector<Extent> extents_;
   std::vector<std::unique_ptr<KernelState>> states_;

@@ -108,7 +108,7 @@ TileMember ResolvedPlan::tile_member(const Instruction& member, const ResolveCon
 
 void ResolvedPlan::resolve_stencil(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                                    std::uint32_t depth) {
-  const auto [begun, fresh] = stencils_.try_emplace(instruction.region(), nullptr);
+  const auto [begun, fresh] = stencils_.try_emplace({instruction.region(), swapped_}, nullptr);
   if (fresh)
     begun->second = std::make_unique<StencilWork>(parts_of_stencil(instruction, context, depth), context.parallel,
                                                   numbers_[0], std::span(iterations(), depth));

@@ -63,20 +63,20 @@ void Walker::fail(const std::exception_ptr& thrown, const Instruction& instructi
   shared_.cancellation.fail(located(error, plan, instruction, task));
 }
 
-void Walker::walk(std::uint32_t region) {
+void Walker::walk(std::uint32_t region, std::uint32_t list) {
   ++region_runs_[region];
   if (shared_.queues != nullptr) return walk_queues(region);
   if (region == 1 && shared_.turns != nullptr) [[unlikely]]
     return serve();
-  walk_part(region, {0, static_cast<std::uint32_t>(resolved_.list(region, thread_).size())});
+  walk_part(list, {0, static_cast<std::uint32_t>(resolved_.list(list, thread_).size())});
 }
 
-void Walker::walk_part(std::uint32_t region, Range part) {
+void Walker::walk_part(std::uint32_t list, Range part) {
   const bool timed = shared_.timer != nullptr && shared_.timer->reads(thread_);
   if (timed || shared_.trace != nullptr || shared_.checks != nullptr || shared_.recorder != nullptr) [[unlikely]]
-    return walk_watched(region, part);
-  Resolved* r = resolved_.list(region, thread_).data() + part.first;
-  for (const ShortForm& short_form : resolved_.short_form(region, thread_).subspan(part.first, part.count)) {
+    return walk_watched(list, part);
+  Resolved* r = resolved_.list(list, thread_).data() + part.first;
+  for (const ShortForm& short_form : resolved_.short_form(list, thread_).subspan(part.first, part.count)) {
     at(r);
     if (short_form.kernel != nullptr) [[likely]]
       short_form.kernel(*short_form.run);
@@ -120,11 +120,11 @@ std::optional<TurnOrder::Turn> Walker::await(TurnOrder& order) {
   walk_part(1, {end, static_cast<std::uint32_t>(resolved_.list(1, thread_).size()) - end});
 }
 
-void Walker::walk_watched(std::uint32_t region, Range part) {
+void Walker::walk_watched(std::uint32_t list, Range part) {
   NumberChecks* const checks = shared_.checks;
   Trace* const trace = shared_.trace;
   WorkTimer* const timer = shared_.timer != nullptr && shared_.timer->reads(thread_) ? shared_.timer : nullptr;
-  for (Resolved& r : resolved_.list(region, thread_).subspan(part.first, part.count)) {
+  for (Resolved& r : resolved_.list(list, thread_).subspan(part.first, part.count)) {
     at(&r);
     if (shared_.recorder != nullptr) shared_.recorder->begins(thread_, *r.plan);
     const bool waits = (r.flags & Resolved::kWaits) != 0;
@@ -214,6 +214,7 @@ void Walker::perform(Resolved& r) {
     case Opcode::stencil:
       return r.stencil->run();
     case Opcode::copy:
+      if (r.plan->swaps()) return;
       ++moved_.copies;
       if (r.input != r.output && r.bytes > 0) std::memcpy(r.output, r.input, r.bytes);
       return;
@@ -285,16 +286,20 @@ void Walker::run_epilogue(const Resolved& r) {
   if (shared_.queues != nullptr) shared_.queues->before_number_write(iteration);
   iteration = 0;
   if (loops_ == 1) watch_.begin();
+  bool swapped = false;
   for (;;) {
-    walk(r.region);
+    walk(r.region, swapped ? r.swaps->condition : r.region);
     if (shared_.queues != nullptr) shared_.queues->reads(r);
     if (!truth(r)) break;
-    walk(r.other_region);
+    walk(r.other_region, swapped ? r.swaps->body : r.other_region);
+    swapped = r.swaps != nullptr && !swapped;
     if (shared_.queues != nullptr) shared_.queues->before_number_write(iteration);
     ++iteration;
     if (watch_.due() || interrupt_requested() != 0) [[unlikely]]
       check_loop(r, iteration);
   }
+  if (swapped)
+    for (const LoopSwaps::Pair& pair : r.swaps->pairs) std::memcpy(pair.carried, pair.next, pair.bytes);
   --loops_;
 }
 

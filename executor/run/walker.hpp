@@ -79,10 +79,12 @@ class alignas(64) Walker {
  private:
   void at(const Resolved* r) { current_.store(r, std::memory_order_relaxed); }
   [[nodiscard]] const Resolved& current() const { return *current_.load(std::memory_order_relaxed); }
-  void walk(std::uint32_t region);
-  /// `part`: a range of the thread's instructions in the region.
-  void walk_part(std::uint32_t region, Range part);
-  void walk_watched(std::uint32_t region, Range part);
+  void walk(std::uint32_t region) { walk(region, region); }
+  /// Runs `list`, which has the instructions of the region (ResolvedPlan::list).
+  void walk(std::uint32_t region, std::uint32_t list);
+  /// `part`: a range of the thread's instructions in the list.
+  void walk_part(std::uint32_t list, Range part);
+  void walk_watched(std::uint32_t list, Range part);
   void serve();
   std::optional<TurnOrder::Turn> await(TurnOrder& order);
   void walk_queues(std::uint32_t region);
