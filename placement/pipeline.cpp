@@ -80,6 +80,7 @@ constexpr FormPass<ClassPlan> kClassPasses[] = {
     {"join_regions", [](ClassPlan& plan) { plan.join(); }},
     {"place_strands", place_strands},
     {"order_queues", order_queues},
+    {"swap_carried", swap_carried},
     {"share_memory", share_memory},
     {"plan_memory", plan_memory},
     {"capture_stretches", capture_stretches},

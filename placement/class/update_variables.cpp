@@ -187,7 +187,93 @@ class CarriedValues {
   const std::vector<std::uint32_t> touches_;  // by buffer; not updated when a carried value gets more
 };
 
+/// Marks the copies that may swap their buffers.
+class CarriedSwaps {
+ public:
+  explicit CarriedSwaps(ClassPlan& plan)
+      : role_(plan.role),
+        smallest_(plan.facts.fuse_from > 0 ? std::min<std::int64_t>(kSmallest, plan.facts.fuse_from) : kSmallest),
+        touches_(plan.role.buffers.size(), 0) {}
+
+  void run() {
+    if (!role_.queues.empty()) return;
+    for (const Instruction& i : role_.instructions) each_own_operand(i, [&](std::uint32_t b) { ++touches_[b]; });
+    for (const Instruction& i : role_.instructions)
+      if (i.what == Opcode::loop) mark(i);
+  }
+
+ private:
+  /// The fewest elements of a value that swaps, unless KernelFacts::fuse_from is lower. A smaller copy takes no time
+  /// that one could measure.
+  static constexpr std::int64_t kSmallest = 1024;
+
+  [[nodiscard]] std::span<Instruction> list(std::uint32_t region) {
+    const Range range = role_.regions[region].instructions;
+    return std::span(role_.instructions).subspan(range.first, range.count);
+  }
+
+  void mark(const Instruction& loop) {
+    const std::span<Instruction> condition = list(loop.region()), body = list(loop.other_region());
+    for (const std::span<Instruction> part : {condition, body})
+      for (const Instruction& i : part)
+        if (i.what == Opcode::loop || i.what == Opcode::branch) return;
+    std::vector<std::uint32_t> later;  // the buffers that the copies after `at` touch
+    for (std::size_t at = body.size(); at-- > 0 && body[at].what == Opcode::copy;) {
+      Instruction& i = body[at];
+      if (may_swap(i, condition, body, later)) i.other = Instruction::kSwap;
+      each_operand(i, [&](std::uint32_t b) { later.push_back(b); });
+    }
+  }
+
+  [[nodiscard]] bool may_swap(const Instruction& copy, std::span<const Instruction> condition,
+                              std::span<const Instruction> body, const std::vector<std::uint32_t>& later) const {
+    const std::uint32_t next = role_.inputs(copy)[0], carried = role_.outputs(copy)[0];
+    const Buffer &a = role_.buffers[next], &b = role_.buffers[carried];
+    if (next == carried || !is_plain(a) || !is_plain(b) || a.bytes != b.bytes || elements_of(a) < smallest_)
+      return false;
+    for (const std::uint32_t touched : later)
+      if (touched == next || touched == carried) return false;
+    std::uint32_t touches = 0;
+    bool sums = false;
+    for (const std::span<const Instruction> part : {condition, body})
+      for (const Instruction& i : part)
+        each_operand(i, [&](std::uint32_t touched) {
+          touches += touched == next ? 1U : 0U;
+          const bool collective = i.what == Opcode::collective || i.what == Opcode::collective_wait;
+          sums = sums || (collective && (touched == next || touched == carried));
+        });
+    return !sums && touches == touches_[next];
+  }
+
+  /// Whether the buffer has bytes of its own in the step's memory of the host.
+  [[nodiscard]] bool is_plain(const Buffer& buffer) const {
+    return buffer.view_of == kNone && buffer.space == Buffer::Space::step && !buffer.bounded &&
+           role_.devices[buffer.device].kind == DeviceKind::cpu;
+  }
+
+  /// Calls f for the storage of each operand, also of the kernels that run together.
+  template <class F>
+  void each_operand(const Instruction& i, const F& f) const {
+    each_own_operand(i, f);
+    if (i.what == Opcode::tiles || i.what == Opcode::stencil)
+      for (const Instruction& member : role_.instructions_of(role_.regions[i.region()])) each_own_operand(member, f);
+  }
+  template <class F>
+  void each_own_operand(const Instruction& i, const F& f) const {
+    for (const Range range : {i.inputs, i.outputs})
+      for (const std::uint32_t b : role_.operands_of(range)) f(storage_of(role_, b));
+  }
+
+  PlanClass& role_;
+  const std::int64_t smallest_;
+  std::vector<std::uint32_t> touches_;  // by buffer: how often instructions of all regions touch its bytes
+};
+
 }  // namespace
+
+void swap_carried(ClassPlan& plan) {
+  CarriedSwaps(plan).run();
+}
 
 void update_variables(ClassPlan& plan) {
   Updater(plan).run();

@@ -25,4 +25,9 @@ namespace ferry {
 /// the value if no later instruction reads the old value. Otherwise each iteration would copy the whole value.
 void update_variables(ClassPlan& plan);
 
+/// Marks large copies at the end of loop bodies that may swap their buffers (Instruction::swaps). A loop that swaps has
+/// no loops and branches inside, its class has no queues, and no collective touches the two buffers. The result of the
+/// body must be used nowhere else. Call it after the last pass that moves instructions, before plan_memory.
+void swap_carried(ClassPlan& plan);
+
 }  // namespace ferry
