@@ -162,11 +162,31 @@ struct KernelRun {
 using FoldElements = void (*)(Reduce reduce, DType dtype, std::byte* output, const std::byte* left,
                               const std::byte* right, std::int64_t count);
 
+/// One op of a chain of elementwise ops. It takes the value of the op before, and one more operand.
+struct ChainStep {
+  enum class Op : std::uint8_t {
+    load,      ///< the operand itself; the first step of a chain
+    add,       ///< value + operand
+    sub,       ///< value - operand
+    sub_from,  ///< operand - value
+    mul        ///< value * operand
+  };
+  Op op = Op::load;
+  bool moves = true;  ///< false: the operand is one element, which is used for all
+  std::uint32_t operand = 0;
+};
+
+/// Computes `n` elements of a chain of ops on float32 or float64, with the bits of the ops one after another. Operand k
+/// is at operands[k]. The output may be an operand itself, but may not overlap one otherwise.
+using ComputeChain = void (*)(DType dtype, std::span<const ChainStep> steps, const std::byte* const* operands,
+                              std::byte* out, std::int64_t n);
+
 /// The kernels of one kind of device, by op.
 class KernelTable final : public KernelLookup {
  public:
-  KernelTable(DeviceKind kind, std::string_view level, std::string_view library, FoldElements fold)
-      : kind_(kind), level_(level), library_(library), fold_(fold) {}
+  KernelTable(DeviceKind kind, std::string_view level, std::string_view library, FoldElements fold,
+              ComputeChain chain = nullptr)
+      : kind_(kind), level_(level), library_(library), fold_(fold), chain_(chain) {}
   /// Throws Error(usage) if an op has a kernel already.
   void add(std::span<const Kernel> kernels);
   /// Returns null if there is no kernel for the op.
@@ -180,12 +200,15 @@ class KernelTable final : public KernelLookup {
   /// results, so it is part of the job's fingerprint.
   [[nodiscard]] std::string_view library() const { return library_; }
   [[nodiscard]] FoldElements fold() const { return fold_; }
+  /// Null if ops run one after another.
+  [[nodiscard]] ComputeChain chain() const { return chain_; }
 
  private:
   DeviceKind kind_;
   std::string level_, library_;
   FoldElements fold_;
   std::vector<const Kernel*> kernels_;  // sorted by op
+  ComputeChain chain_;
 };
 
 /// A kernel that is ready for one instruction.

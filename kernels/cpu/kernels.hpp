@@ -34,6 +34,10 @@ namespace ferry::cpu {
 void fold_elements(Reduce reduce, DType dtype, std::byte* output, const std::byte* left, const std::byte* right,
                    std::int64_t count);
 
+/// The CPU's function of type ComputeChain (kernel.hpp).
+void compute_chain(DType dtype, std::span<const ChainStep> steps, const std::byte* const* operands, std::byte* out,
+                   std::int64_t n);
+
 [[nodiscard]] std::span<const Kernel> batch_kernels();  ///< batch, print
 [[nodiscard]] std::span<const Kernel> file_kernels();   ///< IDX, npy, CSV
 [[nodiscard]] std::span<const Kernel> matmul_integer_kernels(int level);

@@ -12,7 +12,7 @@ LevelKernels all() {
       random_kernels(),  parts_kernels(),  trig_kernels(),    cumulative_kernels(),  arrange_kernels(),
       scatter_kernels(), sort_kernels(),   box_kernels(),     determinant_kernels(), region_kernels(),
       window_kernels(),  cell_kernels()};
-  return {families, fold_elements};
+  return {families, fold_elements, compute_chain};
 }
 
 }  // namespace

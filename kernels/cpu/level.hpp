@@ -12,6 +12,7 @@ namespace ferry::cpu {
 struct LevelKernels {
   std::span<const std::span<const Kernel>> families;
   FoldElements fold = nullptr;
+  ComputeChain chain = nullptr;
 };
 
 }  // namespace ferry::cpu

@@ -12,7 +12,7 @@ namespace {
 
 KernelTable make_table(std::string_view level, int number, const cpu::LevelKernels& kernels) {
   static const std::string library = std::string(cpu::blas_name()) + (cpu::product_tiles().fused ? ", fused" : "");
-  KernelTable table(DeviceKind::cpu, level, library, kernels.fold);
+  KernelTable table(DeviceKind::cpu, level, library, kernels.fold, kernels.chain);
   for (const auto family : kernels.families) table.add(family);
   for (const auto family :
        {cpu::batch_kernels(), cpu::stream_kernels(), cpu::augment_kernels(), cpu::image_kernels(), cpu::file_kernels(),
