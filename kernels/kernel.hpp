@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -117,11 +118,18 @@ class BadValue : public Error {
   std::size_t input_;
 };
 
-/// The source of the output elements of a kernel (Kernel::shifting). Output element k, with first[d] <= k[d] < last[d]
-/// along each dim d, is element `from` + Σ k[d] * step[d] of input 0, counted row-major.
+/// A source of output elements of a kernel (Kernel::shifting). Output element k, with first[d] <= k[d] < last[d] along
+/// each dim d, is element `from` + Σ k[d] * step[d] of an input, counted row-major.
 struct Shift {
+  std::uint32_t input = 0;
   std::vector<std::int64_t> first, last, step;
   std::int64_t from = 0;
+};
+
+/// All sources of the output elements of a kernel. Elements that come from none of the shifts have the bytes `fill`.
+struct Shifts {
+  std::vector<Shift> all;
+  std::array<std::byte, sizeof(std::uint64_t)> fill = {};
 };
 
 struct DeviceEpilogue;

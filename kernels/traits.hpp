@@ -18,7 +18,7 @@ namespace ferry {
 class FileSystem;
 class KernelState;
 struct KernelRun;
-struct Shift;
+struct Shifts;
 
 /// The position of a part in its whole value: the sizes of the whole value, and where the part begins.
 struct PlacedPart {
@@ -52,11 +52,11 @@ struct Packing {
   std::int64_t (*elements)(const KernelSetup&) = nullptr;
 };
 
-/// Marks a kernel that copies most elements of output 0 from input 0, from other positions. Such a kernel can compute
-/// any part of its output, as an array with other `sizes` and `begin`; it has one output, and needs no scratch.
+/// Marks a kernel with elements of output 0 that are elements of its inputs at other positions, or all alike. It has
+/// one output, and needs no scratch.
 struct Shifting {
-  /// Returns the copied elements, for arrays that have no bytes yet.
-  Shift (*shift)(const KernelRun&) = nullptr;
+  /// Returns the sources of all elements, for arrays that have no bytes yet.
+  Shifts (*shifts)(const KernelRun&) = nullptr;
   /// Whether consecutive elements of the output come from consecutive elements of the input.
   bool (*in_runs)(const Attrs&) = nullptr;
 };

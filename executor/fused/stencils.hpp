@@ -1,52 +1,17 @@
-// StencilWork: elementwise kernels on windows of arrays. Most elements of a window are elements of the task's own part
-// of another array: kernels read these in place. The elements along the edges come from neighbours or are filled in:
-// windows are copied only along the edges.
+// StencilWork: elementwise kernels on windows of arrays. The elements of a window are elements of the task's own part
+// of another array, elements that came from neighbours, or a number that fills the rest. Kernels read all of them where
+// they are.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
-#include "executor/fused/tiles.hpp"
+#include "executor/fused/stencil_bands.hpp"
+#include "executor/fused/stencil_parts.hpp"
 
 namespace ferry {
-
-/// An array that kernels of a stencil read or write.
-struct StencilArray {
-  enum class Storage : std::uint8_t {
-    one,     ///< a single element, which kernels use for all elements
-    whole,   ///< in memory
-    slot,    ///< in a slot on the thread's stack, a piece at a time
-    window,  ///< read in place from another array
-  };
-  Storage storage = Storage::whole;
-  Array array;
-  std::uint64_t slot = 0;  ///< offset in the thread's kSlotBytes
-  std::int64_t size = 0;   ///< bytes of an element
-};
-
-/// A kernel that computes a window: array `made` has elements of array `inputs[0]`, at the positions given by `shift`.
-struct StencilWindow {
-  TileMember member;
-  std::vector<Array> inputs = {};
-  std::uint32_t made = 0;
-  Shift shift = {};
-};
-
-/// A kernel that works elementwise on the arrays `inputs` and makes the array `made`.
-struct StencilKernel {
-  TileMember member;
-  std::vector<std::uint32_t> inputs = {};
-  std::uint32_t made = 0;
-};
-
-/// The parts of a stencil.
-struct StencilParts {
-  std::int64_t tile = 0;  ///< elements of a slot
-  std::vector<StencilArray> arrays;
-  std::vector<StencilWindow> windows;
-  std::vector<StencilKernel> kernels;
-};
 
 /// A stencil, ready to run. Calls throw FailedMember.
 class StencilWork {
@@ -58,45 +23,51 @@ class StencilWork {
   /// Call it if a separate instruction calls run_inside() before run().
   void begin_early() { begun_ = true; }
   /// Computes the elements that need no row of another task.
-  void run_inside() const;
+  void run_inside() const { run_part(inside_); }
   /// Computes the remaining elements. Without begin_early() it computes all elements.
   void run() const;
 
  private:
-  /// Elements first[d] <= k[d] < last[d] of each array.
-  struct Box {
-    std::vector<std::int64_t> first, last;
-    [[nodiscard]] std::int64_t count() const;
-  };
-
   /// An array with elements that are prefetched while kernels compute.
   struct Stream {
     std::uint32_t array = 0;
     bool written = false;
   };
+  /// Kernels that run as one chain, or, without `steps`, a kernel that runs alone.
+  struct Pass {
+    std::uint32_t kernel = 0;  ///< the last one
+    std::vector<ChainStep> steps;
+  };
+  /// Rows of bands with segments that are late, or with segments that are not.
+  struct Part {
+    struct Rows {
+      std::uint32_t band = 0;
+      std::int64_t first = 0;  ///< number of rows of the bands before
+    };
+    bool late = false;
+    std::int64_t rows = 0;
+    std::vector<Rows> bands;
+  };
   class Pieces;
 
+  void find_passes();
+  [[nodiscard]] bool extends(const Pass& pass, const StencilKernel& kernel) const;
   void find_streams();
-  /// Finds the position of each array in the slots, for pieces of edges; returns the maximum number of elements of such
-  /// a piece.
-  std::int64_t find_edge_offsets();
-  void add_edges(Box box, std::int64_t most);
-  void run_rows(std::int64_t begin, std::int64_t end) const;
-  void run_edges(std::int64_t begin, std::int64_t end) const;
-  void run_edge(const Box& box, Pieces& pieces) const;
-  /// An array with one element for each element of the stencil.
-  [[nodiscard]] const Array& shape() const { return parts_.arrays[parts_.kernels.back().made].array; }
+  [[nodiscard]] bool uses_slots() const;
+  void add_bands(Part& part) const;
+  void run_part(const Part& part) const;
+  void run_rows(const Part& part, std::int64_t begin, std::int64_t end) const;
+  void run_band(const StencilBand& band, std::int64_t begin, std::int64_t end, bool late, Pieces& pieces) const;
 
   StencilParts parts_;
   Parallel& parallel_;
   const std::int64_t& step_;
   std::span<const std::int64_t> iterations_;
   bool begun_ = false;
-  std::vector<Stream> streams_;
-  Box inside_;
-  std::vector<Box> edges_;                  // pieces of the edges
-  std::vector<std::int64_t> edge_offsets_;  // by array: offset in the thread's kSlotBytes, for edges
-  std::vector<bool> read_, written_;  // by array: whether kernels read it before they write it; whether they write it
+  std::vector<Pass> passes_;
+  std::vector<Stream> streams_;  // empty if there is one pass, which waits for memory less
+  std::optional<StencilBands> bands_;
+  Part inside_{.late = false, .bands = {}}, edges_{.late = true, .bands = {}};
 };
 
 }  // namespace ferry

@@ -5,6 +5,18 @@
 #include "executor/run/resolved.hpp"
 
 namespace ferry {
+namespace {
+
+/// The op as a step of a chain (ComputeChain).
+std::optional<ChainStep::Op> chain_op(std::string_view op, DType dtype) {
+  if (dtype != DType::float32 && dtype != DType::float64) return std::nullopt;
+  if (op == "Add") return ChainStep::Op::add;
+  if (op == "Sub") return ChainStep::Op::sub;
+  if (op == "Mul") return ChainStep::Op::mul;
+  return std::nullopt;
+}
+
+}  // namespace
 
 void ResolvedPlan::resolve_tiles(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                                  std::uint32_t depth) {
@@ -118,7 +130,7 @@ void ResolvedPlan::resolve_stencil(Resolved& resolved, const Instruction& instru
 
 StencilParts ResolvedPlan::parts_of_stencil(const Instruction& instruction, const ResolveContext& context,
                                             std::uint32_t depth) {
-  StencilParts parts{.tile = instruction.tile_elements(), .arrays = {}, .windows = {}, .kernels = {}};
+  StencilParts parts{.tile = instruction.tile_elements(), .chain = context.kernels.chain()};
   const Range members = role_.regions[instruction.region()].instructions;
   const std::int64_t elements = elements_of(role_.buffers[role_.outputs(role_.instructions[members.first])[0]]);
   std::map<std::uint32_t, std::uint32_t> known;  // by buffer: its index in parts.arrays
@@ -138,23 +150,24 @@ StencilParts ResolvedPlan::parts_of_stencil(const Instruction& instruction, cons
     const Instruction& member = role_.instructions[m];
     const std::uint32_t out = role_.outputs(member)[0];
     const Kernel& kernel = kernel_of(member, context);
-    if (kernel.shifting.shift == nullptr) {
+    if (kernel.shifting.shifts == nullptr) {
       StencilKernel& added =
           parts.kernels.emplace_back(StencilKernel{tile_member(member, context, instruction.tile_elements())});
       for (const std::uint32_t b : role_.inputs(member)) added.inputs.push_back(index_of(b, kind_of(b)));
       added.made = index_of(out, kind_of(out));
+      added.chained = chain_op(kernel.op, role_.buffers[out].dtype);
       continue;
     }
-    StencilWindow& added = parts.windows.emplace_back(StencilWindow{window_member(member, context)});
+    StencilWindow& added = parts.windows.emplace_back();
     for (const std::uint32_t b : role_.inputs(member)) added.inputs.push_back(array(b));
     added.made = index_of(out, StencilArray::Storage::window);
-    added.shift = kernel.shifting.shift({.inputs = added.inputs,
-                                         .outputs = {&parts.arrays[added.made].array, 1},
-                                         .state = added.member.state,
-                                         .scratch = {},
-                                         .parallel = context.parallel,
-                                         .step = numbers_[0],
-                                         .iterations = {iterations(), depth}});
+    added.shifts = kernel.shifting.shifts({.inputs = added.inputs,
+                                           .outputs = {&parts.arrays[added.made].array, 1},
+                                           .state = window_member(member, context).state,
+                                           .scratch = {},
+                                           .parallel = context.parallel,
+                                           .step = numbers_[0],
+                                           .iterations = {iterations(), depth}});
   }
   if (parts.kernels.empty())
     throw Error(Code::plan, "a stencil without a kernel on its windows").at(plan_.line(instruction.line));

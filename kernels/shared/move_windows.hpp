@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <vector>
@@ -93,36 +94,40 @@ class WindowCopy {
   WindowCopy(const KernelRun& run, const WindowState& window)
       : run_(run), window_(window), y_(run.outputs[0]), steps_(strides_of(y_.sizes)), spans_(y_.sizes.size()) {}
 
-  /// Copies rows of x from `data`, an array of `sizes`. Along `dim`, `data` begins with row `rows_begin` of x; along
-  /// other dims, it begins where this task's part of x does.
-  void copy(const std::byte* data, std::span<const std::int64_t> sizes, std::size_t dim, std::int64_t rows_begin) {
+  /// The sources of all elements of y.
+  [[nodiscard]] Shifts shifts() const {
+    Shifts made;
+    std::memcpy(made.fill.data(), &window_.fill, sizeof window_.fill);
     const Array& x = run_.inputs[0];
-    const Strides from = strides_of(sizes);
-    StridedCopy copy;
-    for (std::size_t d = 0; d < sizes.size(); ++d) {
-      const std::int64_t begin = d == dim ? rows_begin : x.begin[d];
-      const PartSpan span = outputs_from(d, begin, begin + sizes[d]);
-      copy.from_begin += (first(d) + span.first * window_.step[d] - begin) * from[d];
-      copy.to_begin += span.first * steps_[d];
-      copy.add_dim(span.end - span.first, window_.step[d] * from[d], steps_[d]);
-      if (span.first == span.end) return;
+    const std::size_t dim = window_.halo.dim;
+    if (x.count() > 0) made.all.push_back(shift_from(x.sizes, dim, x.sizes.empty() ? 0 : x.begin[dim]));
+    if (run_.inputs.size() < 2) return made;
+    const Halo halo = window_.halo.with_size(x.whole[dim]);
+    const std::int64_t own = x.place[dim];
+    std::int64_t before = 0;
+    for (std::int64_t other = 0; other < halo.parts; ++other) {
+      const Part rows = halo.rows_between(other, own);
+      if (other == own || rows.size == 0) continue;
+      const Ints block = with_rows(x.sizes, dim, rows.size);
+      made.all.push_back(shift_from(block, dim, rows.begin));
+      made.all.back().input = 1;
+      made.all.back().from += before;
+      before += checked_count(block);
     }
-    Mover::copy(run_, copy, y_.dtype, data, y_.data);
+    return made;
   }
 
-  /// The elements of y that come from this task's part of x.
-  [[nodiscard]] Shift shift() const {
-    const Array& x = run_.inputs[0];
-    const Strides from = strides_of(x.sizes);
-    Shift shift;
-    for (std::size_t d = 0; d < x.sizes.size(); ++d) {
-      const PartSpan span = outputs_from(d, x.begin[d], x.begin[d] + x.sizes[d]);
-      shift.first.push_back(span.first);
-      shift.last.push_back(span.end);
-      shift.step.push_back(window_.step[d] * from[d]);
-      shift.from += (first(d) - x.begin[d]) * from[d];
+  /// Copies the elements of one source.
+  void copy(const Shift& shift) {
+    StridedCopy copy;
+    copy.from_begin = shift.from;
+    for (std::size_t d = 0; d < shift.first.size(); ++d) {
+      if (shift.first[d] == shift.last[d]) return;
+      copy.from_begin += shift.first[d] * shift.step[d];
+      copy.to_begin += shift.first[d] * steps_[d];
+      copy.add_dim(shift.last[d] - shift.first[d], shift.step[d], steps_[d]);
     }
-    return shift;
+    Mover::copy(run_, copy, y_.dtype, run_.inputs[shift.input].data, y_.data);
   }
 
   /// Fills the elements outside x.
@@ -139,6 +144,22 @@ class WindowCopy {
   }
 
  private:
+  /// The elements of y that come from rows of x in an array of `sizes`. Along `dim`, the array begins with row
+  /// `rows_begin` of x; along other dims, it begins where this task's part of x does.
+  [[nodiscard]] Shift shift_from(std::span<const std::int64_t> sizes, std::size_t dim, std::int64_t rows_begin) const {
+    const Strides from = strides_of(sizes);
+    Shift shift;
+    for (std::size_t d = 0; d < sizes.size(); ++d) {
+      const std::int64_t begin = d == dim ? rows_begin : run_.inputs[0].begin[d];
+      const PartSpan span = outputs_from(d, begin, begin + sizes[d]);
+      shift.first.push_back(span.first);
+      shift.last.push_back(span.end);
+      shift.step.push_back(window_.step[d] * from[d]);
+      shift.from += (first(d) - begin) * from[d];
+    }
+    return shift;
+  }
+
   /// The position in x, along dim d, of the first element of this part of y.
   [[nodiscard]] std::int64_t first(std::size_t d) const { return window_.begin[d] + y_.begin[d] * window_.step[d]; }
 
@@ -170,26 +191,10 @@ class WindowCopy {
 
 template <class Mover>
 void window(KernelRun& run) {
-  const Array& x = run.inputs[0];
-  const Array& y = run.outputs[0];
-  if (y.count() == 0) return;
-  const auto& how = kept<WindowState>(run);
-  const std::size_t dim = how.halo.dim;
-  WindowCopy<Mover> copies(run, how);
+  if (run.outputs[0].count() == 0) return;
+  WindowCopy<Mover> copies(run, kept<WindowState>(run));
   copies.fill();
-  if (x.count() > 0) copies.copy(x.data, x.sizes, dim, x.sizes.empty() ? 0 : x.begin[dim]);
-  if (run.inputs.size() < 2) return;
-  const Array& got = run.inputs[1];
-  const Halo halo = how.halo.with_size(x.whole[dim]);
-  const std::int64_t own = x.place[dim];
-  const std::byte* data = got.data;
-  for (std::int64_t other = 0; other < halo.parts; ++other) {
-    const Part rows = halo.rows_between(other, own);
-    if (other == own || rows.size == 0) continue;
-    const Ints block = with_rows(x.sizes, dim, rows.size);
-    copies.copy(data, block, dim, rows.begin);
-    data += checked_count(block) * static_cast<std::int64_t>(size_of(x.dtype));
-  }
+  for (const Shift& shift : copies.shifts().all) copies.copy(shift);
 }
 
 }  // namespace ferry::moving

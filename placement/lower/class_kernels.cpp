@@ -126,7 +126,7 @@ bool ClassKernels::is_fusable(const Node& node) {
     if (!program_.topology->gpu_regions()) return false;
     return kernel.finishes ? takes_all(in_) && takes_all(out_) : is_scalar(kernel, setup_of(node));
   }
-  const bool shifts = kernel.shifting.shift != nullptr && kernel.shifting.in_runs(*node.attrs);
+  const bool shifts = kernel.shifting.shifts != nullptr && kernel.shifting.in_runs(*node.attrs);
   return kernel.elementwise || kernel.row != nullptr || shifts || kernel.finishes;
 }
 
@@ -141,7 +141,7 @@ ClassKernels::Facts ClassKernels::facts_of(const OpDef& def, DeviceKind kind) {
   const Facts facts{&def, kind, tables_.string(def.name), program_.kernels->find(def.name, kind)};
   FERRY_ASSERT(facts.kernel != nullptr, "an op without a kernel was placed");
   if (facts.kernel->elementwise || !facts.kernel->scalar.function.empty()) plan_.facts.elementwise.insert(facts.op);
-  if (facts.kernel->shifting.shift != nullptr) plan_.facts.shifts.insert(facts.op);
+  if (facts.kernel->shifting.shifts != nullptr) plan_.facts.shifts.insert(facts.op);
   if (facts.kernel->finishes) plan_.facts.heads.insert(facts.op);
   if (facts.kernel->streams) plan_.facts.streams.insert(facts.op);
   return facts;

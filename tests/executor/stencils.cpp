@@ -107,8 +107,9 @@ void build(test::Fetched& made, std::uint64_t seed, std::int64_t rows) {
   const Value once = stencil.step(x, source);
   made.fetches.push_back(once);
   if (!stencil.same_size()) return;
+  const auto iterations = static_cast<double>(1 + seed % 4);
   made.fetches.push_back(while_loop(
-      {g.constant(0.0), x}, [](const std::vector<Value>& s) { return s[0] < 3.0; },
+      {g.constant(0.0), x}, [&](const std::vector<Value>& s) { return s[0] < iterations; },
       [&](const std::vector<Value>& s) {
         return std::vector<Value>{s[0] + 1.0, stencil.step(s[1], source)};
       })[1]);

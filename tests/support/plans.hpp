@@ -49,7 +49,7 @@ class AllKernels final : public KernelLookup {
   static constexpr Kernel kMatMul{.op = "MatMul", .finishes = true, .takes = kAnyType};
   static constexpr Kernel kWindow{
       .op = "Window",
-      .shifting = {.shift = [](const KernelRun&) { return Shift(); },
+      .shifting = {.shifts = [](const KernelRun&) { return Shifts(); },
                    .in_runs = [](const Attrs& attrs) { return attrs.get<Ints>("step").back() == 1; }},
       .takes = kAnyType};
   static constexpr Kernel kOther{.op = "other", .takes = kAnyType};

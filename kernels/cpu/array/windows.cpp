@@ -12,9 +12,9 @@ constexpr Kernel kKernels[] = {
     {.op = "Window",
      .run = moving::window<CpuMover>,
      .prepare = moving::prepare_window,
-     .shifting = {.shift =
+     .shifting = {.shifts =
                       [](const KernelRun& run) {
-                        return moving::WindowCopy<CpuMover>(run, kept<moving::WindowState>(run)).shift();
+                        return moving::WindowCopy<CpuMover>(run, kept<moving::WindowState>(run)).shifts();
                       },
                   .in_runs =
                       [](const Attrs& attrs) {
