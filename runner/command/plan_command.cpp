@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/files/files.hpp"
+#include "base/format.hpp"
 #include "base/number_text.hpp"
 #include "base/system/clock.hpp"
 #include "base/system/log.hpp"
@@ -94,6 +95,13 @@ void require_annotations(const PrintedPlanOptions& options, const PlanResult& re
         .hint("--place auto");
 }
 
+/// The title of a picture: "add.pb, entry train, on 3 tasks".
+std::string title_of(const PrintedPlanOptions& options, const Plan& plan) {
+  return formatted("{}{}, on {}", options.file.substr(options.file.rfind('/') + 1),
+                   as_is(options.entry.empty() ? "" : formatted(", entry {}", options.entry)),
+                   plural(static_cast<std::uint64_t>(plan.topology.size()), "task"));
+}
+
 int plan(PrintedPlanOptions options) {
   std::vector<GivenFile> read = files_read(options);
   read.push_back({"", options.file});
@@ -114,7 +122,7 @@ int plan(PrintedPlanOptions options) {
     if (!options.dump_after.empty()) print(dumped);
     if (options.times) print(times.text());
   };
-  options.plan.step_estimate = options.as_json;
+  options.plan.step_estimate = options.as_json || !options.all;
   PlanResult result;
   try {
     result = plan_of(options);
@@ -130,7 +138,7 @@ int plan(PrintedPlanOptions options) {
   std::optional<PlanDiff> changes;  // computed before --save, which may overwrite the same file
   if (!options.diff.empty()) changes = difference(options.diff, result.plan);
   if (!options.svg.empty())
-    local_files().write(options.svg, with_charts(svg_of(plan_dot(result.plan, options.whole)), result.pipelines));
+    local_files().write(options.svg, plan_svg(result, title_of(options, result.plan), options.whole));
   if (!options.save.empty()) local_files().write(options.save, encode_plan(result.plan));
   if (!options.dump_problem.empty()) write_problem(options.dump_problem, result);
   if (changes)
@@ -151,17 +159,18 @@ int plan(PrintedPlanOptions options) {
 
 void add_plan_command(CLI::App& app, Action& action) {
   CLI::App* command =
-      app.add_subcommand("plan", "Summarizes the placed program; with --all prints every message and instruction");
+      app.add_subcommand("plan", "Prints a summary of the plan of a graph; --all prints the whole plan");
   auto options = std::make_shared<PrintedPlanOptions>();
   add_plan_options(*command, *options);
-  command->add_flag("--all", options->all,
-                    "Prints every buffer, message and instruction; else a summary of one screen");
-  auto* json = command->add_flag("--json", options->as_json, "As JSON");
-  auto* dot = command->add_flag("--dot", options->as_dot, "In graphviz's language")->excludes(json);
-  command->add_option("--svg", options->svg, "Draws it, with graphviz")->type_name("FILE.svg");
+  command->add_flag("--all", options->all, "Prints every buffer, message and instruction instead of a summary");
+  auto* json = command->add_flag("--json", options->as_json, "Prints JSON");
+  auto* dot =
+      command->add_flag("--dot", options->as_dot, "Prints a drawing in the language of graphviz")->excludes(json);
+  command->add_option("--svg", options->svg, "Draws it as a picture for a browser")->type_name("FILE.svg");
   command->add_flag(
       "--full", options->whole,
-      "Draws each op of each task, however many there are; else a large plan has a box for each line of the program");
+      "With --svg and --dot: draws each op of each task; else tasks that do the same are drawn once, and a large plan "
+      "has a box for each line of the program");
   require_plan_file(command->add_option("--save", options->save, "Writes the plan"));
   command
       ->add_option("--diff", options->diff,
@@ -171,9 +180,7 @@ void add_plan_command(CLI::App& app, Action& action) {
       ->excludes(dot);
   std::vector<std::string> passes;
   for (const std::string_view pass : pass_names()) passes.emplace_back(pass);
-  command
-      ->add_option("--dump-after", options->dump_after,
-                   "Prints what this pass of planning leaves: " + join(passes, ", "))
+  command->add_option("--dump-after", options->dump_after, "Prints the plan after this pass: " + join(passes, ", "))
       ->type_name("PASS")
       ->check(CLI::IsMember(passes).description(""))
       ->excludes(json)
@@ -187,8 +194,10 @@ void add_plan_command(CLI::App& app, Action& action) {
       ->add_flag("--print-annotations", options->plan.annotations,
                  "With --place auto: prints the chosen layouts as C++ lines and as lines for --devices")
       ->excludes(dot);
-  command->add_flag("--times", options->times, "Prints what each pass of planning took")->excludes(json)->excludes(dot);
-  command->add_flag("--check-passes", options->plan.check_passes, "Looks after each pass whether its form is legal");
+  command->add_flag("--times", options->times, "Prints the time of each pass of planning")
+      ->excludes(json)
+      ->excludes(dot);
+  command->add_flag("--check-passes", options->plan.check_passes, "Verifies the plan after each pass");
   add_examples(*command, R"(
     ferry plan add.pb --tasks 3                  a summary
     ferry plan add.pb --tasks 3 --all            every buffer, message and instruction

@@ -1,15 +1,15 @@
+#include "runner/pictures/pipeline_svg.hpp"
+
 #include <algorithm>
-#include <charconv>
 #include <string>
 #include <string_view>
 
 #include "runner/pictures/in_xml.hpp"
-#include "runner/pictures/plan_pictures.hpp"
 
 namespace ferry {
 namespace {
 
-constexpr int kLeft = 90, kWidth = 900, kRight = 90, kRow = 24, kTitle = 30, kBelow = 16;
+constexpr int kLeft = 90, kWidth = kChartWidth - kLeft - 90, kRow = 24, kTitle = 30, kBelow = 16;
 constexpr int kCharacter = 7;  // pixels
 constexpr std::string_view kFont = "font-family=\"sans-serif\" font-size=\"11\"";
 
@@ -55,34 +55,21 @@ int height_of(const PipelineChart& chart) {
   return kTitle + static_cast<int>(chart.rows.size()) * kRow + kBelow;
 }
 
-/// The number of points in `attribute` of the first tag that has this attribute.
-double points(std::string_view svg, std::string_view attribute) {
-  const std::size_t at = svg.find(attribute);
-  double number = 0;
-  if (at != std::string_view::npos)
-    std::from_chars(svg.data() + at + attribute.size(), svg.data() + svg.size(), number);
-  return number;
-}
-
 }  // namespace
 
-std::string with_charts(const std::string& svg, std::span<const PipelineChart> charts) {
-  const std::size_t drawing = svg.find("<svg");
-  if (charts.empty() || drawing == std::string::npos) return svg;
+int height_of_charts(std::span<const PipelineChart> charts) {
   int height = 0;
-  std::string drawn;
+  for (const PipelineChart& chart : charts) height += height_of(chart);
+  return height;
+}
+
+std::string charts_svg(std::span<const PipelineChart> charts, int top) {
+  std::string svg;
   for (const PipelineChart& chart : charts) {
-    drawn += chart_svg(chart, height);
-    height += height_of(chart);
+    svg += chart_svg(chart, top);
+    top += height_of(chart);
   }
-  constexpr double kPixels = 4.0 / 3;  // pixels of a point
-  const int below = static_cast<int>(points(svg, " height=\"") * kPixels) + 1;
-  const int width = std::max(kLeft + kWidth + kRight, static_cast<int>(points(svg, " width=\"") * kPixels) + 1);
-  std::string nested = svg.substr(drawing);
-  nested.insert(4, " y=\"" + std::to_string(height) + "\"");
-  return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + std::to_string(width) + "\" height=\"" +
-         std::to_string(height + below) + "\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n" + drawn +
-         nested + "</svg>\n";
+  return svg;
 }
 
 }  // namespace ferry

@@ -14,9 +14,20 @@ constexpr std::size_t kNothing = static_cast<std::size_t>(-1);
 constexpr int kFewTasks = 4;
 
 constexpr std::string_view kOfGradients = "grad/";
+constexpr std::size_t kNoDepth = static_cast<std::size_t>(-1);  // of scopes
 
 bool is_wait(Opcode what) {
   return what == Opcode::send_wait || what == Opcode::receive_wait || what == Opcode::collective_wait;
+}
+
+/// Whether ferry chose the name: the op's name in lower case, perhaps with a number, in any scope.
+bool is_automatic(std::string_view name, std::string_view op) {
+  name.remove_prefix(name.rfind('/') + 1);  // npos + 1 is 0
+  if (name.size() < op.size()) return false;
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  if (!std::ranges::equal(name.substr(0, op.size()), op, {}, {}, lower)) return false;
+  const std::string_view rest = name.substr(op.size());
+  return rest.empty() || (rest.size() > 1 && rest[0] == '_' && rest.find_first_not_of("0123456789", 1) == rest.npos);
 }
 
 /// The scope of a name, at most `depth` levels deep: "encoder/layer1" for "encoder/layer1/add_3" and a depth of 2.
@@ -52,6 +63,8 @@ std::string_view frame_label(Region::Kind kind) {
 }
 
 PlanDrawing::PlanDrawing(const Plan& plan, DrawnTasks which) : plan_(plan) {
+  find_fetches();
+  find_common_scope();
   const int few = which == DrawnTasks::roles ? 0 : kFewTasks;
   const bool all = which == DrawnTasks::all || plan.topology.size() <= few;
   std::set<std::uint32_t> roles;
@@ -213,17 +226,56 @@ std::vector<std::string> PlanDrawing::titles(const PlanClass& role, Range instru
 std::string PlanDrawing::title(const Instruction& what) const {
   switch (what.what) {
     case Opcode::kernel:
-      return std::string(plan_.string(what.op)) + " " + std::string(plan_.string(what.name));
+      return kernel_title(plan_.string(what.op), plan_.string(what.name));
     case Opcode::feed:
       return "feed " + std::string(plan_.string(plan_.feeds[what.feed()].name));
     case Opcode::fetch:
       return "fetch " + std::string(plan_.string(plan_.fetches[what.fetch()].name));
     case Opcode::receive:
     case Opcode::send:
-      return std::string(name_of(what.what)) + " " + std::string(plan_.string(plan_.channels[what.channel()].name));
+      return std::string(name_of(what.what)) + " " + user_name(plan_.string(plan_.channels[what.channel()].name));
     default:
       return std::string(name_of(what.what)) + " " + std::string(plan_.string(what.name));
   }
+}
+
+/// "c = Add" for a value that the user named or fetches by a name, else "Add in layer1", "Add in layer1, backward".
+std::string PlanDrawing::kernel_title(std::string_view op, std::string_view name) const {
+  const std::string own = user_name(name);
+  if (own != name || !is_automatic(name, op)) return own + " = " + std::string(op);
+  std::string scope = scope_of(name, kNoDepth);
+  if (scope == common_scope_)
+    scope.clear();
+  else if (!common_scope_.empty() && scope.starts_with(common_scope_ + "/"))
+    scope.erase(0, common_scope_.size() + 1);
+  return std::string(op) + (scope.empty() ? "" : " in " + scope) + (name.starts_with(kOfGradients) ? ", backward" : "");
+}
+
+/// The name by which a value is fetched; else its own name.
+std::string PlanDrawing::user_name(std::string_view name) const {
+  const auto fetched = fetched_as_.find(name);
+  return std::string(fetched == fetched_as_.end() ? name : fetched->second);
+}
+
+void PlanDrawing::find_fetches() {
+  for (const PlanClass& role : plan_.classes)
+    for (const Instruction& what : role.instructions)
+      if (what.what == Opcode::fetch)
+        fetched_as_.try_emplace(plan_.string(role.buffers[role.inputs(what)[0]].name),
+                                plan_.string(plan_.fetches[what.fetch()].name));
+}
+
+/// Finds the outermost scope if all kernels have the same one, such as the scope of an entry.
+void PlanDrawing::find_common_scope() {
+  bool first = true;
+  for (const PlanClass& role : plan_.classes)
+    for (const Instruction& what : role.instructions) {
+      if (what.what != Opcode::kernel) continue;
+      const std::string scope = scope_of(plan_.string(what.name), 1);
+      if (!first && scope != common_scope_) return common_scope_.clear();
+      common_scope_ = scope;
+      first = false;
+    }
 }
 
 /// The buffer's sizes; "[10,36] of [20,36]" for a part.

@@ -1,4 +1,5 @@
-// PlanDrawing: the boxes and arrows of a picture of a plan. graphviz, or the page of a report, arranges them.
+// PlanDrawing: the boxes and arrows of a picture of a plan. plan_layout.hpp, graphviz, or the page of a report arranges
+// them.
 #pragma once
 
 #include <cstddef>
@@ -77,11 +78,17 @@ class PlanDrawing {
   void record_carried(const PlanClass& role, std::uint32_t buffer, Index loop);
   [[nodiscard]] std::vector<std::string> titles(const PlanClass& role, Range instructions) const;
   [[nodiscard]] std::string title(const Instruction& what) const;
+  [[nodiscard]] std::string kernel_title(std::string_view op, std::string_view name) const;
+  [[nodiscard]] std::string user_name(std::string_view name) const;
+  void find_fetches();
+  void find_common_scope();
   [[nodiscard]] std::string sizes_text(const Buffer& buffer) const;
   [[nodiscard]] std::string key_of(const DrawnBox& box, std::size_t depth) const;
   [[nodiscard]] std::vector<std::string> folded_lines(const std::vector<Index>& members) const;
 
   const Plan& plan_;
+  std::map<std::string_view, std::string_view> fetched_as_;  // by the name of a value
+  std::string common_scope_;
   std::vector<int> tasks_;
   std::vector<DrawnBox> boxes_;
   std::vector<DrawnArrow> arrows_;

@@ -1,7 +1,6 @@
 // Writes plans as JSON and as pictures.
 #pragma once
 
-#include <span>
 #include <string>
 
 #include "placement/planner.hpp"
@@ -25,11 +24,8 @@ namespace ferry {
 /// many tasks that do the same are drawn.
 [[nodiscard]] std::string plan_dot(const Plan& plan, bool whole = false);
 
-/// Lets graphviz draw `dot` as SVG. Error(usage) if graphviz is not installed, or fails.
-[[nodiscard]] std::string svg_of(const std::string& dot);
-
-/// The drawing, with charts of the pipelines above it. A chart has a row for each device with its planned work over
-/// time.
-[[nodiscard]] std::string with_charts(const std::string& svg, std::span<const PipelineChart> charts);
+/// The plan as a picture in SVG, with a title and a legend. It has the boxes and arrows of plan_dot(). Of tasks that do
+/// the same, one is drawn; with `whole`, each task and each op is drawn. Charts of pipelines are above the boxes.
+[[nodiscard]] std::string plan_svg(const PlanResult& result, const std::string& title, bool whole = false);
 
 }  // namespace ferry
