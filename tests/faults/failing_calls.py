@@ -23,8 +23,8 @@ SCENARIOS = [name for name in sys.argv[6:] if name != "all"]
 SECONDS = 60  # limit for a run that hangs
 FOLDER = Path(tempfile.mkdtemp(prefix="ferry-calls-"))
 ERRORS = ["ENOSYS", "EINVAL", "EXDEV", "EIO", "ENOSPC", "EINTR"]
-FILE_CALLS = ["openat", "openat2", "mkdir", "rename", "unlink", "unlinkat", "rmdir", "write", "pwrite64", "read", "pread64", "fsync", "close",
-              "flock", "fcntl", "ftruncate", "newfstatat", "getdents64", "readlink"]
+FILE_CALLS = ["openat", "openat2", "mkdir", "rename", "link", "unlink", "unlinkat", "rmdir", "write", "pwrite64", "read", "pread64", "fsync", "close",
+              "flock", "fcntl", "ftruncate", "newfstatat", "statx", "getdents64", "readlink"]
 JOB_CALLS = ["socket", "bind", "listen", "connect", "accept4", "setsockopt", "getsockname", "getrandom", "memfd_create", "fallocate", "ftruncate",
              "signalfd4", "pipe2", "dup2", "clone", "clone3", "prctl", "setpgid", "sched_setaffinity", "membarrier", "eventfd2",
              "uname", "process_vm_readv", "readlink"]
@@ -133,7 +133,7 @@ class Checkpoint:
 class Rendezvous:
     """Two processes meet by a file; the calls of the first one fail."""
     parts = [(FILE_CALLS, "/notice"), (JOB_CALLS, "")]
-    quick = [("rename", "EINVAL", 0), ("getrandom", "ENOSYS", 0), ("memfd_create", "ENOSYS", 0)]
+    quick = [("link", "EINVAL", 0), ("rename", "EINVAL", 0), ("getrandom", "ENOSYS", 0), ("memfd_create", "ENOSYS", 0)]
 
     def run(self, call, error, nth, part):
         notice = FOLDER / "meeting" / "notice"
