@@ -159,16 +159,6 @@ PlanOptions without_reports(PlanOptions options) {
   return options;
 }
 
-/// The annotations that reproduce the choices of a placed program.
-std::optional<LayoutAnnotations> annotations_of(const Program& program, const PlanRequest& request,
-                                                const PlanOptions& given) {
-  const PlanOptions options = without_reports(given);
-  const PassRunner pipeline(options);
-  return find_annotations(program, [&](TriedAnnotations tried) {
-    return placed(pipeline, request, options, std::nullopt, std::move(tried));
-  });
-}
-
 /// Fills the plan's tables and makes its classes, one for each role.
 void lower_all(const PassRunner& pipeline, const Program& program, Plan& plan) {
   Lowering shared = pipeline.run(
@@ -195,16 +185,44 @@ void lower_all(const PassRunner& pipeline, const Program& program, Plan& plan) {
   }
 }
 
+/// The plan of a placed program, without the facts that only a whole result has.
+Plan lowered(const PassRunner& pipeline, const Program& program) {
+  Plan plan;
+  lower_all(pipeline, program, plan);
+  return plan;
+}
+
+/// The limits of memory of the request. Initial values of variables are set without a budget.
+MemoryLimits limits_of(const PlanRequest& request) {
+  return {request.topology, request.signature.initial ? Budget{} : request.graph.budget()};
+}
+
+/// The annotations that reproduce the choices of a placed program.
+std::optional<LayoutAnnotations> annotations_of(const Program& program, const PlanRequest& request,
+                                                const PlanOptions& given) {
+  const PlanOptions options = without_reports(given);
+  const PassRunner pipeline(options);
+  const MemoryLimits limits = limits_of(request);
+  const auto place = [&](TriedAnnotations tried) {
+    return placed(pipeline, request, options, std::nullopt, std::move(tried));
+  };
+  return find_annotations(program, {place, [&](const Program& annotated) {
+                                      return !limits.any() || limits.allow(lowered(pipeline, annotated));
+                                    }});
+}
+
 /// Chooses the mesh by the request that decides for the whole graph, or, if there is none or it cannot be planned, by
-/// the request itself.
+/// the request itself. The result has a program only if it is for the request itself.
 MeshChoice decided_mesh(const PlanRequest& request, const std::function<MeshPlanning(const Signature&)>& planning_of) {
   if (const std::optional<Signature> deciding = deciding_request(request.graph)) try {
-      MeshChoice choice = choose_mesh(request.topology, planning_of(*deciding));
+      const bool same = *deciding == request.signature;
+      MeshChoice choice = choose_mesh(request.topology, planning_of(same ? request.signature : *deciding));
       choice.report.entry = "train";
+      if (!same) choice.program.reset();
       if (!choice.mesh) return choice;
       choice.mesh->of_request =
           deciding->fetches == request.signature.fetches && deciding->targets == request.signature.targets;
-      if (*deciding == request.signature)
+      if (same)
         choice.mesh->variables.clear();  // the choices decide their layouts
       else
         choice.mesh->choices.clear();  // the choices are for another problem
@@ -225,21 +243,18 @@ MeshChoice decided_mesh(const PlanRequest& request, const std::function<MeshPlan
 MeshChoice chosen_mesh(const PlanRequest& request, const PlanOptions& given) {
   const PlanOptions options = without_reports(given);
   const PassRunner pipeline(options);
-  const MemoryLimits limits(request.topology, request.signature.initial ? Budget{} : request.graph.budget());
+  const MemoryLimits limits = limits_of(request);
   const auto planning_of = [&](const Signature& signature) {
     const auto place = [&](const std::optional<AutoMesh>& mesh) {
       return placed(pipeline, {request.graph, signature, request.topology, request.kernels}, options, mesh);
     };
-    const auto finish = [&](const Program& program) {
-      Plan plan;
-      lower_all(pipeline, program, plan);
-      return plan;
-    };
-    return MeshPlanning{place, finish, limits};
+    return MeshPlanning{place, [&](const Program& program) { return lowered(pipeline, program); }, limits};
   };
   MeshChoice choice = decided_mesh(request, planning_of);
-  if (choice.mesh && choice.mesh->choices.empty() && limits.any())
-    choice.mesh->choices = fitting_choices(*choice.mesh, planning_of(request.signature));
+  if (choice.mesh && choice.mesh->choices.empty() && limits.any()) {
+    set_fitting_choices(*choice.mesh, planning_of(request.signature));
+    choice.program.reset();
+  }
   return choice;
 }
 
@@ -277,13 +292,14 @@ PlanResult make_plan(const Graph& graph, const Signature& signature, const Topol
   const PassRunner pipeline(options);
   const PlanRequest request{graph, signature, planned_on, kernels};
   PlanResult result;
-  std::optional<AutoMesh> mesh;
+  MeshChoice choice;
   if (is_placed_by_itself(graph, options)) {
-    MeshChoice choice = chosen_mesh(request, options);
-    mesh = std::move(choice.mesh);
+    choice = chosen_mesh(request, options);
     result.placement = std::move(choice.report);
   }
-  Program program = placed(pipeline, request, options, mesh);
+  const bool reports = options.reasons || options.on_pass || !options.compared.empty();
+  Program program =
+      choice.program && !reports ? std::move(*choice.program) : placed(pipeline, request, options, choice.mesh);
   if (options.step_estimate) result.step = estimate_step(program);
   if (result.placement) result.placement->alternatives = std::move(program.alternatives);
   if (result.placement && options.annotations)

@@ -57,9 +57,10 @@ struct Alternative {
   std::string layouts;           ///< "[S(0)] [R] -> [S(0)]": of inputs and outputs; for a variable or input "[S(0)]"
   double computing_seconds = 0;  ///< computing time of the op in a step, on a task
   double message_seconds = 0;    ///< time to convert its inputs and outputs from and to the layouts of its neighbours
-  std::string other;             ///< the other layouts of the op; empty: no others are possible
+  std::string other;             ///< the other layouts of the op; empty: no others are possible, or none were found
   double at_least_seconds = 0;   ///< proved lower bound of the extra time of a step without `layouts`
-  /// Extra time of a step with `other` and the best layouts found for the rest.
+  /// Extra time of a step with `other` and the best layouts found for the rest. Infinite if other layouts are possible,
+  /// but none were found that fit into the limit of memory.
   double found_seconds = 0;
 };
 

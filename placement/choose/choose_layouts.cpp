@@ -4,8 +4,15 @@
 #include "placement/choose/model.hpp"
 #include "placement/choose/problem_text.hpp"
 #include "placement/solve/frontier.hpp"
+#include "placement/solve/solve_within.hpp"
 
 namespace ferry {
+namespace {
+
+/// The most calls of solve() for a bound within a limit of memory, and their work.
+constexpr std::size_t kMostSolves = 200, kSolverWork = 400'000;
+
+}  // namespace
 
 void choose_layouts(Program& program) {
   if (program.auto_where == kNone) return;
@@ -20,6 +27,11 @@ void choose_layouts(Program& program) {
   program.cost_unit = model.unit();
   program.chosen_cost = solution.value * model.unit();
   program.chosen_bound = solution.bound * model.unit();
+  if (mesh.bounds_within_memory)
+    program.chosen_bound = solve_within(problem, model.memory(), *mesh.most_bytes, solution,
+                                        {.solves = solves_for(problem, kMostSolves, kSolverWork)})
+                               .bound *
+                           model.unit();
   program.chosen_bytes = model.memory().peak(problem, solution.choices).bytes;
   if (mesh.finds_frontier) program.frontier = frontier(problem, model.memory());
   if (program.options.dumps_problem) program.problem = problem_text(problem, model.memory(), solution.choices);

@@ -90,6 +90,7 @@ class MeshChooser {
     trials_.clear();
     for (const std::optional<AutoMesh>& mesh : meshes) add(planned_to_fit(mesh));
     if (trials_.empty()) throw *refusal_;
+    bound_within_memory(*fastest());
   }
 
   /// The fastest trial; of several, the first.
@@ -97,13 +98,20 @@ class MeshChooser {
     return std::ranges::min_element(trials_, {}, [](const Trial& trial) { return trial.time.step; });
   }
 
+  /// The limit of memory, by the model, of layouts on the mesh of the fastest trial.
+  [[nodiscard]] std::optional<std::int64_t> most_bytes() {
+    return planning_.limits.any() ? std::optional(fastest()->model_limit) : std::nullopt;
+  }
+
+  /// Takes the program of the fastest trial.
   MeshChoice choice() {
-    const Trial& best = *fastest();
-    MeshChoice choice{best.mesh, {}};
+    Trial& best = *fastest();
+    MeshChoice choice{best.mesh, {}, {}};
     if (best.mesh) {
       choice.mesh->variables = layouts_of_variables(best.program);
       choice.mesh->choices = best.program.choices;
       choice.mesh->finds_frontier = false;
+      choice.mesh->most_bytes = most_bytes();
     }
     AutoPlacement& report = choice.report;
     for (const Trial& trial : trials_) report.candidates.push_back({name_of(trial.mesh), seconds(trial.time.step)});
@@ -114,10 +122,12 @@ class MeshChooser {
     report.model_seconds = seconds(best.program.chosen_cost);
     report.bound_seconds = seconds(best.bound);
     report.problem = problem_of_fastest_mesh();
-    if (!limited_) return choice;
-    report.memory_bytes = best.needed;
-    report.model_bytes = best.program.chosen_bytes;
-    report.bound_bytes = best.model_limit;
+    if (limited_) {
+      report.memory_bytes = best.needed;
+      report.model_bytes = best.program.chosen_bytes;
+      report.bound_bytes = best.model_limit;
+    }
+    choice.program = std::move(best.program);
     return choice;
   }
 
@@ -156,13 +166,24 @@ class MeshChooser {
     return best;
   }
 
+  /// Raises the trial's bound to a lower bound of all layouts that take at most the memory of its limit by the model.
+  void bound_within_memory(Trial& trial) {
+    if (!trial.mesh || trial.program.choices.empty()) return;
+    std::optional<AutoMesh> mesh = trial.mesh;
+    mesh->finds_frontier = false;
+    mesh->choices = trial.program.choices;
+    mesh->most_bytes = trial.model_limit;
+    mesh->bounds_within_memory = true;
+    if (const std::optional<Trial> bounded = planned(mesh)) trial.bound = std::max(trial.bound, bounded->bound);
+  }
+
   /// Finishes the plan and checks its memory. Keeps the error of the plan that exceeds the limits by the fewest bytes.
   bool fits(Trial& trial) {
     const Plan plan = planning_.finished(trial.program);
     const std::optional<MemoryLimits::Need> need = planning_.limits.tightest(plan);
+    trial.model_limit = trial.program.chosen_bytes + (need ? need->left() : 0);
     if (!need) return true;
     trial.needed = need->needed;
-    trial.model_limit = trial.program.chosen_bytes + need->left();
     if (need->left() >= 0) return true;
     if (refusal_ && need->left() <= most_left_) return false;
     most_left_ = need->left();
@@ -197,10 +218,11 @@ MeshChoice choose_mesh(const Topology& topology, const MeshPlanning& planning) {
   return chooser.choice();
 }
 
-std::vector<std::uint32_t> fitting_choices(const AutoMesh& mesh, const MeshPlanning& planning) {
+void set_fitting_choices(AutoMesh& mesh, const MeshPlanning& planning) {
   MeshChooser chooser(planning);
   chooser.run({mesh});
-  return chooser.fastest()->program.choices;
+  mesh.choices = chooser.fastest()->program.choices;
+  mesh.most_bytes = chooser.most_bytes();
 }
 
 std::optional<Signature> deciding_request(const Graph& graph) {

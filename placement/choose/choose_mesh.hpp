@@ -17,6 +17,7 @@ namespace ferry {
 struct MeshChoice {
   std::optional<AutoMesh> mesh;
   AutoPlacement report;
+  std::optional<Program> program;  ///< the program of this placement after all passes
 };
 
 /// The plans that choose_mesh compares.
@@ -36,9 +37,9 @@ struct MeshPlanning {
 /// memory (frontier.hpp). The fastest program with a finished plan that fits wins. Throws Error(plan) if none fits.
 [[nodiscard]] MeshChoice choose_mesh(const Topology& topology, const MeshPlanning& planning);
 
-/// AutoMesh::choices of the fastest plan on this mesh that fits the memory limits. `mesh` must not have choices yet.
-/// Throws Error(plan) if no plan fits.
-[[nodiscard]] std::vector<std::uint32_t> fitting_choices(const AutoMesh& mesh, const MeshPlanning& planning);
+/// Sets the choices of the fastest plan on this mesh that fits the memory limits, and their limit of memory. `mesh`
+/// must not have choices yet. Throws Error(plan) if no plan fits.
+void set_fitting_choices(AutoMesh& mesh, const MeshPlanning& planning);
 
 /// The request for which the mesh and the layouts of variables are chosen: the entry "train". All other requests of the
 /// graph use the same, so variables do not move between requests. Sizes that inputs leave open count as kOpenSize.

@@ -1,6 +1,7 @@
 #include "placement/choose/compare_layouts.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "placement/choose/judge.hpp"
 #include "placement/choose/model.hpp"
 #include "placement/explain/op_pattern.hpp"
+#include "placement/solve/solve_within.hpp"
 
 namespace ferry {
 namespace {
@@ -31,15 +33,17 @@ class Comparison {
     found.layouts = model_.text(program_, node, choice);
     std::int64_t& cost = problem_.costs[*variable][choice];
     const bool computes = program_.nodes[node].kind == NodeKind::compute;
-    found.computing_seconds = computes ? seconds(cost) : 0;
-    found.message_seconds = seconds(messages(*variable) + (computes ? 0 : cost));
+    const std::int64_t computing = computes ? model_.computing(node, choice) : 0;
+    found.computing_seconds = seconds(computing);
+    found.message_seconds = seconds(messages(*variable) + cost - computing);
     const std::int64_t possible = std::exchange(cost, kImpossible);
-    const Solution other = solve(problem_, {.precision = kPrecision});
+    const Solution other = solved();
     cost = possible;
-    if (other.value >= kImpossible) return found;
-    found.other = model_.text(program_, node, other.choices[*variable]);
+    const bool fits = !other.choices.empty();
+    if (fits && other.value >= kImpossible) return found;
+    if (fits) found.other = model_.text(program_, node, other.choices[*variable]);
     found.at_least_seconds = seconds(std::max<std::int64_t>(other.bound - value_, 0));
-    found.found_seconds = seconds(other.value - value_);
+    found.found_seconds = fits ? seconds(other.value - value_) : std::numeric_limits<double>::infinity();
     return found;
   }
 
@@ -48,6 +52,17 @@ class Comparison {
     AutoMesh mesh = *program.auto_mesh;
     if (mesh.of_request) mesh.variables.clear();
     return mesh;
+  }
+
+  /// The solution of the problem within the limit of memory, if there is one. No choices: none were found that fit.
+  [[nodiscard]] Solution solved() const {
+    const Solution fastest = solve(problem_, {.precision = kPrecision});
+    const std::optional<std::int64_t> most = program_.auto_mesh->most_bytes;
+    if (!most || fastest.value >= kImpossible || model_.memory().peak(problem_, fastest.choices).bytes <= *most)
+      return fastest;
+    Solution fitting = solve_within(problem_, model_.memory(), *most, kNoSolution, {.precision = kPrecision});
+    fitting.bound = std::max(fitting.bound, fastest.bound);
+    return fitting;
   }
 
   [[nodiscard]] double seconds(std::int64_t cost) const {

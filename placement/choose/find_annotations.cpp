@@ -19,16 +19,16 @@ using OpKey = std::pair<const Graph*, OpId>;
 
 class AnnotationFinder {
  public:
-  AnnotationFinder(const Program& program, const std::function<Program(TriedAnnotations)>& placed)
-      : program_(program), placed_(placed) {
+  AnnotationFinder(const Program& program, const AnnotationPlanning& planning)
+      : program_(program), planning_(planning) {
     tried_.axes = program.auto_mesh->axes;
   }
 
   std::optional<LayoutAnnotations> run() {
     annotate_leaves();
     for (int round = 0; round < kMostRounds; ++round) try {
-        const Program annotated = placed_(tried_);
-        consider(judge(annotated).step);
+        const Program annotated = planning_.placed(tried_);
+        consider(annotated);
         if (!annotate_departures(annotated) && !annotate_partial_departures(annotated)) break;
       } catch (const Error& error) {
         if (error.code() != Code::plan) throw;
@@ -163,8 +163,9 @@ class AnnotationFinder {
     return false;
   }
 
-  void consider(std::int64_t step) {
-    if (best_ >= 0 && step >= best_) return;
+  void consider(const Program& annotated) {
+    const std::int64_t step = judge(annotated).step;
+    if ((best_ >= 0 && step >= best_) || !planning_.fits(annotated)) return;
     best_ = step;
     found_ = tried_;
   }
@@ -183,7 +184,7 @@ class AnnotationFinder {
   }
 
   const Program& program_;
-  const std::function<Program(TriedAnnotations)>& placed_;
+  const AnnotationPlanning& planning_;
   TriedAnnotations tried_, found_;
   std::int64_t best_ = -1;
   bool with_partial_sums_ = false;
@@ -192,10 +193,9 @@ class AnnotationFinder {
 
 }  // namespace
 
-std::optional<LayoutAnnotations> find_annotations(const Program& program,
-                                                  const std::function<Program(TriedAnnotations)>& placed) {
+std::optional<LayoutAnnotations> find_annotations(const Program& program, const AnnotationPlanning& planning) {
   if (!program.auto_mesh || (program.chosen.ways.empty() && program.chosen.laid.empty())) return std::nullopt;
-  return AnnotationFinder(program, placed).run();
+  return AnnotationFinder(program, planning).run();
 }
 
 }  // namespace ferry

@@ -9,12 +9,18 @@
 
 namespace ferry {
 
+/// The plans with annotations that find_annotations tries.
+struct AnnotationPlanning {
+  /// Returns the program that passes all passes with annotations in place of AutoMesh.
+  std::function<Program(TriedAnnotations)> placed;
+  std::function<bool(const Program&)> fits;  ///< whether the tasks have enough memory for the program's plan
+};
+
 /// Annotates variables, inputs and ops without inputs on the mesh with their chosen layouts, then ops to which
 /// propagation gives other layouts than the chosen ones, in several rounds. `program` is the program with chosen
-/// layouts after all passes; `placed` returns the program that passes all passes with annotations in place of AutoMesh.
-/// Returns the annotations of the round with the shortest step by judge(). Returns nothing if the program has no chosen
-/// layouts, or if no annotations can be planned.
+/// layouts after all passes. Returns the annotations of the round with the shortest step by judge(), of the rounds that
+/// fit. Returns nothing if the program has no chosen layouts, or if no annotations can be planned and fit.
 [[nodiscard]] std::optional<LayoutAnnotations> find_annotations(const Program& program,
-                                                                const std::function<Program(TriedAnnotations)>& placed);
+                                                                const AnnotationPlanning& planning);
 
 }  // namespace ferry

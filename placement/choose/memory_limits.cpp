@@ -54,6 +54,11 @@ std::optional<MemoryLimits::Need> MemoryLimits::tightest(const Plan& plan) const
   return tightest;
 }
 
+bool MemoryLimits::allow(const Plan& plan) const {
+  const std::optional<Need> need = tightest(plan);
+  return !need || need->left() >= 0;
+}
+
 Error MemoryLimits::refusal(const Plan& plan, const Need& need, const std::string& name) {
   const PlanClass& role = plan.classes[plan.class_of[need.task]];
   const auto alike = std::ranges::count(plan.class_of, plan.class_of[need.task]);

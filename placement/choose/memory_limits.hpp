@@ -34,6 +34,8 @@ class MemoryLimits {
   /// The need with the fewest bytes left(); of equal ones, the first task's. Nothing if no device that the plan uses
   /// has a limit.
   [[nodiscard]] std::optional<Need> tightest(const Plan& plan) const;
+  /// Whether all tasks have enough memory for the plan.
+  [[nodiscard]] bool allow(const Plan& plan) const;
   /// The error for a graph if all placements need too much memory. `plan` needs the least, `need` is its tightest(),
   /// and `name` is its placement. The error has the largest values of the task with the user's lines.
   [[nodiscard]] static Error refusal(const Plan& plan, const Need& need, const std::string& name);

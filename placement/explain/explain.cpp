@@ -1,6 +1,7 @@
 #include "placement/explain/explain.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "base/format.hpp"
@@ -57,7 +58,10 @@ std::string text_of(const PipelineChart& chart) {
 
 /// "next best [R]: a step would take at least 0.120 ms more", by the certified bound.
 std::string text_of_other(const Alternative& alternative, const std::string& mesh) {
-  if (alternative.other.empty()) return "no other layouts are possible on " + mesh;
+  if (alternative.other.empty())
+    return (std::isinf(alternative.found_seconds) ? "no other layouts were found that fit into the memory on "
+                                                  : "no other layouts are possible on ") +
+           mesh;
   const std::string next = "next best " + alternative.other + ": ",
                     least = milliseconds_text(alternative.at_least_seconds);
   const std::string found = milliseconds_text(std::max(alternative.found_seconds, 0.0));

@@ -204,6 +204,10 @@ struct AutoMesh {
   std::vector<std::uint32_t> choices = {};  ///< choices for choose_layouts to use; empty: it solves its problem
   bool finds_frontier = false;              ///< choose_layouts fills Program::frontier
   bool of_request = false;                  ///< the planned request itself has decided the variables
+  /// The most bytes, by the model, that choices may take so that the plan has enough memory; none: there is no limit.
+  std::optional<std::int64_t> most_bytes = {};
+  /// Program::chosen_bound is a lower bound of all choices within `most_bytes`; `choices` are among them.
+  bool bounds_within_memory = false;
 };
 
 /// Annotations that are tried instead of AutoMesh (placement/choose/find_annotations.hpp): the layouts of the outputs

@@ -21,13 +21,6 @@ constexpr int kFewestSolves = 8;
 constexpr std::size_t kMostAtPrices = 20, kMostWithin = 40;
 constexpr int kLimits = 4;  // number of memory limits between two solutions
 
-/// The number of calls of solve(): `most`, or less for a large problem, so that calls × choices is at most `work`.
-int solves_for(const Problem& problem, std::size_t most, std::size_t work) {
-  std::size_t choices = 0;
-  for (const std::vector<std::int64_t>& costs : problem.costs) choices += costs.size();
-  return static_cast<int>(std::min(most, work / choices));
-}
-
 class FrontierSearch {
  public:
   FrontierSearch(const Problem& problem, const MemoryUse& use)
@@ -108,7 +101,7 @@ void add_limited(const Problem& problem, const MemoryUse& use, const Point& fast
   if (slim.value - fast.value <= fast.value / kFine || solves < kFewestSolves) return;
   std::int64_t limit = fast.bytes - 1;
   for (int step = 0; step < kLimits && limit > slim.bytes; ++step) {
-    Solution solution = solve_within(problem, use, limit, {slim.choices, slim.value, 0}, solves);
+    Solution solution = solve_within(problem, use, limit, {slim.choices, slim.value, 0}, {.solves = solves});
     found.limited.push_back({limit, solution.bound});
     const std::int64_t bytes = use.peak(problem, solution.choices).bytes;
     found.points.push_back({std::move(solution.choices), solution.value, bytes});

@@ -11,12 +11,13 @@ namespace {
 
 class BranchAndBound {
  public:
-  BranchAndBound(const Problem& problem, const MemoryUse& use, std::int64_t limit, const Solution& known)
-      : problem_(problem), use_(use), limit_(limit), best_(known) {}
+  BranchAndBound(const Problem& problem, const MemoryUse& use, std::int64_t limit, const Solution& known,
+                 const SearchLimits& limits)
+      : problem_(problem), use_(use), limit_(limit), limits_(limits), best_(known) {}
 
-  Solution run(int solves) {
+  Solution run() {
     open_.emplace(0, ChoiceSet{});
-    while (!open_.empty() && !is_enough(open_.begin()->first) && solves_ < solves) {
+    while (!open_.empty() && !is_enough(open_.begin()->first) && solves_ < limits_.solves) {
       ChoiceSet set = std::move(open_.extract(open_.begin()).mapped());
       divide(std::move(set));
     }
@@ -39,7 +40,9 @@ class BranchAndBound {
     std::vector<std::uint32_t> choices;
   };
 
-  [[nodiscard]] bool is_enough(std::int64_t bound) const { return bound >= best_.value - best_.value / kPrecision; }
+  [[nodiscard]] bool is_enough(std::int64_t bound) const {
+    return bound >= best_.value - best_.value / limits_.precision;
+  }
 
   /// Raises the set's bound, and divides the set in two if the bound does not suffice.
   void divide(ChoiceSet set) {
@@ -118,12 +121,12 @@ class BranchAndBound {
     return found;
   }
 
-  static constexpr std::int64_t kPrecision = 200;  // the search stops at a gap of value / kPrecision
-  static constexpr int kPrices = 4;                // maximum number of prices for each set
+  static constexpr int kPrices = 4;  // maximum number of prices for each set
 
   const Problem& problem_;
   const MemoryUse& use_;
   const std::int64_t limit_;
+  const SearchLimits& limits_;
   Solution best_;
   std::multimap<std::int64_t, ChoiceSet> open_;  // by bound
   std::int64_t closed_ = kImpossible;            // the lowest bound of sets that are not divided further
@@ -133,9 +136,15 @@ class BranchAndBound {
 
 }  // namespace
 
+int solves_for(const Problem& problem, std::size_t most, std::size_t work) {
+  std::size_t choices = 0;
+  for (const std::vector<std::int64_t>& costs : problem.costs) choices += costs.size();
+  return static_cast<int>(std::min(most, work / std::max<std::size_t>(1, choices)));
+}
+
 Solution solve_within(const Problem& problem, const MemoryUse& use, std::int64_t limit, const Solution& known,
-                      int solves) {
-  return BranchAndBound(problem, use, limit, known).run(solves);
+                      const SearchLimits& limits) {
+  return BranchAndBound(problem, use, limit, known, limits).run();
 }
 
 }  // namespace ferry

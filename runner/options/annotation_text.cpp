@@ -81,9 +81,11 @@ std::string rules_text(const LayoutAnnotations& annotations) {
 }  // namespace
 
 std::string annotation_text(const AutoPlacement& placement) {
+  const std::string& taken = placement.candidates[placement.taken].name;
   if (!placement.annotations)
-    return "# no annotations: " + placement.candidates[placement.taken].name + ", a step of " +
-           milliseconds_text(placement.step_seconds) + "\n";
+    return "# no annotations: " +
+           (placement.model_seconds > 0 ? "none were found that give " + taken + " within the memory" : taken) +
+           ", a step of " + milliseconds_text(placement.step_seconds) + "\n";
   const LayoutAnnotations& annotations = *placement.annotations;
   std::int64_t tasks = 1;
   for (const std::int64_t size : annotations.axes) tasks *= size;

@@ -1,9 +1,12 @@
 // Placement by itself: the choice of a mesh and layouts, annotations as constraints, and the proof of the plans.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <functional>
 #include <limits>
 #include <optional>
 
+#include "base/planned_time.hpp"
 #include "ops/array/array.hpp"
 #include "ops/control/control.hpp"
 #include "ops/control/state.hpp"
@@ -167,6 +170,90 @@ TEST_CASE("layouts of ops are compared with the next best, too") {
   CHECK(result.placement->alternatives[0].computing_seconds > 0);
 }
 
+TEST_CASE("the message of a fetch does not count as computing") {
+  Graph g;
+  const Value x = g.input("x", {512, 512});
+  const Value y = matmul(x, g.constant(Tensor(DType::float32, {512, 512}))).named("y");
+  PlanOptions options;
+  options.placing = Placing::automatic;
+  options.compared = "y";
+  options.step_estimate = true;
+  const PlanResult result = make_plan(g, signature_of(g, {y}), Topology::local(2), all_kernels(), options);
+  const auto product = std::ranges::find(result.step->work, "y", &StepWork::name);
+  REQUIRE(product != result.step->work.end());
+  REQUIRE(result.placement->alternatives.size() == 1);
+  const Alternative& alternative = result.placement->alternatives[0];
+  CHECK(alternative.computing_seconds == doctest::Approx(product->seconds));
+  CHECK(alternative.message_seconds > 0);
+}
+
+TEST_CASE("other layouts are compared within the limit of memory") {
+  const Network network(16, 512);
+  Topology topology = Topology::local(2);
+  topology.on_host.bytes_per_second /= 1000;
+  const std::uint64_t most = memory_of(placed(network, "train", topology).plan.classes[0]);
+  for (TaskInfo& task : topology.tasks) task.memory_bytes = most * 70 / 100;
+  PlanOptions options;
+  options.compared = "*";
+  const AutoPlacement placement = *placed(network, "train", topology, options).placement;
+  REQUIRE(placement.memory_bytes > 0);
+  const double least = placement.bound_seconds - placement.model_seconds;
+  int others = 0;
+  for (const Alternative& alternative : placement.alternatives) {
+    CHECK(alternative.at_least_seconds >= 0);
+    CHECK(alternative.found_seconds >= least * (1 + 1e-9));
+    CHECK(alternative.found_seconds >= alternative.at_least_seconds * (1 - 1e-9) + std::min(least, 0.0));
+    others += alternative.other.empty() ? 0 : 1;
+  }
+  CHECK(others > 0);
+}
+
+TEST_CASE("the annotations that it finds keep to the memory of a task") {
+  const Network network(16, 512);
+  Topology topology = Topology::local(2);
+  topology.on_host.bytes_per_second /= 1000;
+  const std::uint64_t most = memory_of(placed(network, "train", topology).plan.classes[0]);
+  PlanOptions options;
+  options.annotations = true;
+  for (const std::uint64_t percent : {99, 80, 70, 60}) {
+    CAPTURE(percent);
+    for (TaskInfo& task : topology.tasks) task.memory_bytes = most * percent / 100;
+    const std::optional<LayoutAnnotations> annotations =
+        placed(network, "train", topology, options).placement->annotations;
+    if (!annotations) continue;
+    Network annotated(16, 512);
+    std::vector<Mesh::Axis> axes;
+    for (const std::int64_t size : annotations->axes) axes.push_back({"a" + std::to_string(axes.size()), size});
+    const MeshId all = annotated.g.mesh(axes);
+    for (const LayoutAnnotations::OfOp& of : annotations->ops)
+      annotated.g.annotate(*annotated.g.find(of.op), {{}, all, of.layouts});
+    PlanOptions as_annotated;
+    as_annotated.placing = Placing::annotated;
+    const PlanResult result = placed(annotated, "train", topology, as_annotated);
+    CHECK(memory_of(result.plan.classes[0]) <= topology.tasks[0].memory_bytes);
+  }
+}
+
+TEST_CASE("nested loops with the longest costs have a planned time") {
+  Graph g;
+  const auto goes_on = [](const Values& s) { return max(s[0]) < 1.0; };
+  const std::function<Value(const Value&, int)> nested = [&](const Value& x, int depth) -> Value {
+    if (depth == 0) return tanh(x) + 1.0;
+    return while_loop({x}, goes_on, [&](const Values& s) { return Values{nested(s[0], depth - 1)}; })[0];
+  };
+  const Value y = nested(g.input("x", {8}), 4);
+  Topology topology = Topology::local(2);
+  topology.compute.call = topology.compute.wait = ComputeCosts::kMostPicoseconds;
+  for (const Placing placing : {Placing::annotated, Placing::automatic}) {
+    PlanOptions options;
+    options.placing = placing;
+    options.step_estimate = true;
+    const StepEstimate step = *make_plan(g, signature_of(g, {y}), topology, all_kernels(), options).step;
+    CHECK(step.step_seconds == doctest::Approx(static_cast<double>(kLongestTime) * 1e-12));
+    CHECK(step.computing_seconds > 0);
+  }
+}
+
 TEST_CASE("with the annotations that it finds, a graph has about the planned time of placement by itself") {
   for (const int tasks : {2, 4}) {
     CAPTURE(tasks);
@@ -249,6 +336,27 @@ TEST_CASE("a value that both bodies of a loop read has one layout") {
     const Plan plan = plan_for(g, signature, Topology::local(tasks), options);
     CHECK(plan.collectives.size() > 0);
     const Equality equality = compared(g, signature, plan);
+    CHECK_MESSAGE(equality.verdict == Equality::Verdict::equal, equality.reason);
+  }
+}
+
+TEST_CASE("tasks that would all do the same work as one task are not used") {
+  Graph g;
+  const Value start = g.constant(Tensor(DType::float32, {48, 32}));
+  const Values end = while_loop(
+      {g.constant(0.0), start}, [](const Values& s) { return s[0] < 200.0; },
+      [](const Values& s) {
+        const Value above = slice(pad(s[1], {1, 0}, {0, 0}), 0, 0, -1), below = slice(pad(s[1], {0, 0}, {1, 0}), 0, 1);
+        return Values{s[0] + 1.0, (above + below) * 0.5};
+      });
+  const Signature signature = signature_of(g, {end[1]});
+  PlanOptions options;
+  options.placing = Placing::automatic;
+  for (const int tasks : {2, 4}) {
+    CAPTURE(tasks);
+    const PlanResult result = make_plan(g, signature, Topology::local(tasks), all_kernels(), options);
+    CHECK(result.placement->taken == 0);
+    const Equality equality = compared(g, signature, result.plan);
     CHECK_MESSAGE(equality.verdict == Equality::Verdict::equal, equality.reason);
   }
 }

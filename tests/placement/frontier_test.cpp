@@ -88,7 +88,8 @@ TEST_CASE("branch and bound finds the least cost within a limit of memory") {
       if (limit < slim.bytes) continue;
       CAPTURE(seed);
       CAPTURE(limit);
-      const Solution solution = solve_within(limited.problem, limited.use, limit, {slim.choices, slim.value, 0}, 200);
+      const Solution solution =
+          solve_within(limited.problem, limited.use, limit, {slim.choices, slim.value, 0}, {.solves = 200});
       const std::int64_t least = least_within(limited, limit);
       CHECK(limited.use.peak(limited.problem, solution.choices).bytes <= limit);
       CHECK(solution.value == limited.problem.value(solution.choices));

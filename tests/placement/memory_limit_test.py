@@ -4,8 +4,8 @@
     memory_limit_test.py FERRY SAMPLES_FOLDER [all]
 
 Samples without their annotations are placed with less and less memory, from the memory of the fastest placement to the least
-that ferry finds. Each plan needs at most the memory that it may use, and none is faster than the plan with more memory. With
-`all` for more samples, tasks and limits.
+that ferry finds. Each plan needs at most the memory that it may use, and none is faster than the plan with more memory. The
+plan with the annotations that ferry prints needs at most this memory, too. With `all` for more samples, tasks and limits.
 """
 import json
 import pathlib
@@ -30,40 +30,57 @@ REFUSAL = re.compile(r"error: no placement was found that fits into 1 B \(1 byte
 NOISE = 1e-3
 
 
-def plan(graph, tasks, *words):
-    return subprocess.run([str(word) for word in (FERRY, "plan", graph, "--tasks", tasks, "--threads", 1, "--place", "auto",
-                                                  "--json", *words)], capture_output=True, text=True, check=False)
+def plan(graph, tasks, *words, place="auto"):
+    return subprocess.run([str(word) for word in (FERRY, "plan", graph, "--tasks", tasks, "--threads", 1, "--place", place, *words)],
+                          capture_output=True, text=True, check=False)
+
+
+def needed_bytes(data):
+    """The memory of the task that needs the most."""
+    return max(sum(device["step_bytes"] + device["state_bytes"] for device in role["devices"]) for role in data["classes"])
 
 
 def planned(done):
     """The planned time of a step, the memory of the task that needs the most, and the gap of the model's bound."""
     data = json.loads(done.stdout)
-    needed = max(sum(device["step_bytes"] + device["state_bytes"] for device in role["devices"]) for role in data["classes"])
     place = data["place"]
     gap = place["model_seconds"] / place["bound_seconds"] - 1 if place["bound_seconds"] else 0
-    return place["step_seconds"], needed, gap, place
+    return place["step_seconds"], needed_bytes(data), gap, place
+
+
+def annotated_bytes(graph, tasks, limit, folder):
+    """The memory of the plan with the annotations that ferry finds within the limit; 0 if it finds none."""
+    found = plan(graph, tasks, "--memory", limit, "--print-annotations").stdout
+    if "# RULES" not in found:
+        assert found.startswith("# no annotations: "), found
+        return 0
+    rules = pathlib.Path(folder) / "rules.txt"
+    rules.write_text(found[found.index("# RULES"):])
+    return needed_bytes(json.loads(plan(graph, tasks, "--json", "--devices", rules, place="annotated").stdout))
 
 
 def tried(sample, tasks, folder):
     graph = write_without_annotations(SAMPLES / f"{sample}.pb", folder)
-    free = plan(graph, tasks)
+    free = plan(graph, tasks, "--json")
     assert free.returncode == 0, free.stderr
     fastest, most, _, _ = planned(free)
-    assert plan(graph, tasks, "--memory", most).stdout == free.stdout
-    refused = plan(graph, tasks, "--memory", 1)
+    assert plan(graph, tasks, "--json", "--memory", most).stdout == free.stdout
+    refused = plan(graph, tasks, "--json", "--memory", 1)
     assert refused.returncode == 4, refused.stderr
     least = int(REFUSAL.search(refused.stderr)[1])
-    assert not ALL or plan(graph, tasks, "--memory", least - 1).returncode == 4
+    assert not ALL or plan(graph, tasks, "--json", "--memory", least - 1).returncode == 4
     before, gaps = fastest * (1 - NOISE), []
     for step in range(1, STEPS + 1):
         limit = most - (most - least) * step // STEPS
-        done = plan(graph, tasks, "--memory", limit)
+        done = plan(graph, tasks, "--json", "--memory", limit)
         what = f"{sample} on {tasks} tasks within {limit} of {most} bytes"
         assert done.returncode == 0, f"{what}: {done.stderr}"
         seconds, needed, gap, place = planned(done)
         print(f"{what}: {place['taken']}, {seconds * 1e3:.3f} ms ({seconds / fastest:.2f}), {needed} bytes, "
               f"gap {gap * 100:.2f} %", flush=True)
         assert needed <= limit, f"{what}: {needed} bytes"
+        annotated = annotated_bytes(graph, tasks, limit, folder)
+        assert annotated <= limit, f"{what}: {annotated} bytes with annotations"
         assert seconds >= before, f"{what}: {seconds} s, with more memory {before} s"
         before = seconds
         gaps.append(gap)
