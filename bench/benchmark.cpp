@@ -24,6 +24,7 @@ Figure figure_of(const std::vector<Pair>& pairs) {
   figure.ferry = median(std::move(ferry));
   figure.peer_value = median(std::move(peer));
   figure.ratio = median(std::move(ratios));
+  figure.pairs = pairs;
   return figure;
 }
 

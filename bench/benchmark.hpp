@@ -9,6 +9,12 @@
 
 namespace ferry::bench {
 
+/// One measurement of each side, taken one right after the other.
+struct Pair {
+  double ferry = 0;
+  double peer = 0;
+};
+
 /// One line of a benchmark's result.
 struct Figure {
   std::string part = {};                  ///< added to the benchmark's name after a dot; "" for its main figure
@@ -18,6 +24,7 @@ struct Figure {
   std::string unit = {};                  ///< "" means the unit of the benchmark
   /// The best of several peers, if there are several; "" means the benchmark's peer.
   std::string peer = {};
+  std::vector<Pair> pairs = {};  ///< all measurements, in their order; none without a peer
 };
 
 /// Thrown by a benchmark that this machine cannot run.
@@ -28,7 +35,7 @@ struct Skipped {
 struct Benchmark {
   enum class Better { lower, higher };
 
-  std::string name;  ///< as listed in docs/performance.md, such as "hop.4KB"
+  std::string name;  ///< as in docs/performance.md, such as "hop.4KB"
   std::string unit;  ///< "us", "s", "steps/s"
   Better better = Better::lower;
   std::string peer;  ///< the program that ferry is compared with; "" for none
@@ -37,14 +44,8 @@ struct Benchmark {
   std::function<std::vector<Figure>()> run;
 };
 
-/// One measurement of each side, taken one right after the other.
-struct Pair {
-  double ferry = 0;
-  double peer = 0;
-};
-
 /// The number of pairs that are measured for a figure, unless the benchmark has its own number.
-inline constexpr int kPairs = 7;
+inline constexpr int kPairs = 5;
 
 /// The median of `values` (at least one). If their number is even, it is the upper of the two in the middle.
 [[nodiscard]] double median(std::vector<double> values);

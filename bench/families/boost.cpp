@@ -8,7 +8,7 @@
 namespace ferry::bench {
 namespace {
 
-constexpr int kPairs = 5, kTimes = 50;
+constexpr int kTimes = 50;
 
 /// The folder of the training data.
 std::string data() {

@@ -10,7 +10,7 @@
 namespace ferry::bench {
 namespace {
 
-constexpr int kWaits = 5, kSweeps = 5, kGloos = 3;
+constexpr int kGloos = 3;
 
 /// Options of Open MPI for one host. All tunings are measured, and the fastest counts.
 const std::vector<Tuning>& tunings() {
@@ -39,7 +39,7 @@ std::vector<std::string> unbound_ranks() {
 }
 
 std::vector<Figure> waiting(const std::string& figure) {
-  return {figure_of(measure_pairs({.what = "wait." + figure, .pairs = kWaits}, unbound_ranks()))};
+  return {figure_of(measure_pairs({.what = "wait." + figure}, unbound_ranks()))};
 }
 
 Figure against_mpi(const std::string& what, std::int64_t bytes) {
@@ -69,7 +69,7 @@ Figure against_mpi_and_gloo(const std::string& what, std::int64_t bytes) {
 
 /// All-reduces over eight tasks, which share the cores of this machine.
 Figure eight_tasks(const std::string&, std::int64_t bytes) {
-  return against_best({.what = "allreduce", .number = bytes, .pairs = kPairs}, ranks(8), tunings());
+  return against_best({.what = "allreduce", .number = bytes}, ranks(8), tunings());
 }
 
 struct Size {
@@ -87,8 +87,8 @@ std::vector<Benchmark> metg_benchmarks() {
       all.push_back({what + "." + setting, "us", Benchmark::Better::lower, "raw MPI",
                      [run] { return std::vector<Figure>{run()}; }});
     };
-    const RankPair one_thread{.what = what, .number = 1, .pairs = kSweeps};
-    const RankPair two_threads{.what = what, .number = 2, .pairs = kSweeps};
+    const RankPair one_thread{.what = what, .number = 1};
+    const RankPair two_threads{.what = what, .number = 2};
     add("1x1", [=] { return figure_of(measure_pairs(one_thread, ranks(1))); });
     add("1x2", [=] { return against_best(two_threads, unbound_ranks(), tunings()); });
     add("2x1", [=] { return against_best(one_thread, ranks(2), tunings()); });

@@ -34,7 +34,7 @@ std::vector<Figure> between_hosts(const std::string& what, std::int64_t bytes) {
                                            "-x",  "MASTER_ADDR=10.77.0.1",
                                            "-x",  "MASTER_PORT=29500",
                                            "-x",  "FERRY_SECRET=of two hosts of a benchmark"};
-  return {against_best({.what = what, .number = bytes, .pairs = kPairs}, mpirun, tcp_tunings())};
+  return {against_best({.what = what, .number = bytes}, mpirun, tcp_tunings())};
 }
 
 Benchmark benchmark(const std::string& name, const std::string& what, std::int64_t bytes) {

@@ -13,7 +13,7 @@ namespace ferry::bench {
 struct RankPair {
   std::string what;
   std::int64_t number = 4;  ///< bytes of a message, or threads of a task
-  int pairs = 15;
+  int pairs = kPairs;
 };
 
 /// One way to tune Open MPI.

@@ -1,11 +1,14 @@
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
-#include <iterator>
+#include <exception>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/error.hpp"
-#include "base/files/files.hpp"
+#include "base/format.hpp"
 #include "base/text.hpp"
 #include "bench/benchmark.hpp"
 #include "runner/command/bench_report.hpp"
@@ -38,45 +41,64 @@ void require_all_exist(const std::vector<std::string>& wanted, const std::vector
 struct BenchOptions {
   std::vector<std::string> names;
   bool as_json = false, lists = false;
-  std::string svg;
 };
 
-/// Runs a benchmark. Prints its lines as they come, and returns them.
-std::vector<BenchLine> run_benchmark(const Benchmark& benchmark, bool as_json) {
-  std::vector<BenchLine> lines;
-  for (const bench::Figure& figure : benchmark.run()) {
-    lines.emplace_back(benchmark, figure);
-    print(as_json ? json_line(lines.back()) : text_line(lines.back()));
-  }
-  return lines;
-}
+/// Runs benchmarks, and prints their figures to stdout as they come. Reasons for missing figures go to stderr, with
+/// --json as one object for each benchmark.
+class BenchRun {
+ public:
+  explicit BenchRun(bool as_json) : as_json_(as_json) {}
 
+  void run(const Benchmark& benchmark) {
+    try {
+      for (const bench::Figure& figure : benchmark.run()) {
+        const BenchLine line(benchmark, figure);
+        print(as_json_ ? json_line(line) : text_line(line));
+      }
+    } catch (const bench::Skipped& skipped) {
+      if (as_json_)
+        print_reason(benchmark, "skipped", skipped.reason);
+      else
+        skipped_.emplace_back(benchmark.name, skipped.reason);
+    } catch (const std::exception& error) {
+      print_reason(benchmark, "failed", error.what());
+      if (!first_error_) first_error_ = std::current_exception();
+    }
+  }
+
+  /// Prints the skipped benchmarks. Then throws the first error.
+  void finish() const {
+    std::fputs(skipped_lines(skipped_).c_str(), stderr);
+    if (first_error_) std::rethrow_exception(first_error_);
+  }
+
+ private:
+  void print_reason(const Benchmark& benchmark, const char* state, std::string_view reason) const {
+    const std::string line = as_json_ ? json_line(benchmark.name, state, reason)
+                                      : formatted("{}: {}: {}\n", benchmark.name, as_is(state), as_is(reason));
+    std::fputs(line.c_str(), stderr);
+  }
+
+  const bool as_json_;
+  std::vector<std::pair<std::string, std::string>> skipped_;  // names and reasons
+  std::exception_ptr first_error_;
+};
+
+/// Runs the chosen benchmarks, also those after one that fails.
 int run_benchmarks(const BenchOptions& options) {
   const std::vector<Benchmark> all = bench::benchmarks();
   require_all_exist(options.names, all);
-  std::vector<BenchLine> lines;
-  std::vector<std::pair<std::string, std::string>> skipped;  // names and reasons
+  BenchRun run(options.as_json);
   for (const Benchmark& benchmark : all) {
     bool chosen = options.names.empty();
     for (const std::string& name : options.names) chosen = chosen || selects(name, benchmark.name);
     if (!chosen) continue;
-    if (options.lists) {
+    if (options.lists)
       print(benchmark.name + "\n");
-      continue;
-    }
-    try {
-      std::ranges::move(run_benchmark(benchmark, options.as_json), std::back_inserter(lines));
-    } catch (const bench::Skipped& reason) {
-      skipped.emplace_back(benchmark.name, reason.reason);
-    }
+    else
+      run.run(benchmark);
   }
-  std::fputs(skipped_lines(skipped).c_str(), stderr);
-  if (options.svg.empty()) return 0;
-  std::vector<SpeedBar> bars;
-  for (const BenchLine& line : lines) bars.push_back(bar_of(line));
-  local_files().write(
-      options.svg,
-      speed_bars_svg("How many times as fast as its peer ferry is: right of 1x faster, left of it slower", bars));
+  run.finish();
   return 0;
 }
 
@@ -87,7 +109,6 @@ void add_bench_command(CLI::App& app, Action& action) {
   auto options = std::make_shared<BenchOptions>();
   command->add_option("NAME", options->names, "A benchmark, or a prefix such as hop for all hop.*; default: all");
   auto* const json = command->add_flag("--json", options->as_json, "Prints a JSON object for each figure");
-  command->add_option("--svg", options->svg, "Draws the speed of ferry relative to its peers")->type_name("FILE.svg");
   command->add_flag("--list", options->lists, "Prints the names of the benchmarks and runs none")->excludes(json);
   add_examples(*command, R"(
     ferry bench hop allreduce    messages and sums between two tasks of this host, against hand-written MPI

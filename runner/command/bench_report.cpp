@@ -44,11 +44,7 @@ BenchLine::BenchLine(const bench::Benchmark& benchmark, const bench::Figure& fig
   peer = figure.peer.empty() ? benchmark.peer : figure.peer;
   peer_value = figure.peer_value;
   ratio = figure.ratio ? *figure.ratio : ferry / *peer_value;
-}
-
-std::optional<double> BenchLine::speed() const {
-  if (!ratio || !(*ratio > 0)) return std::nullopt;
-  return lower_is_better ? 1 / *ratio : *ratio;
+  pairs = figure.pairs;
 }
 
 std::string text_line(const BenchLine& line) {
@@ -67,11 +63,13 @@ std::string json_line(const BenchLine& line) {
                                  {"peer", nullptr},
                                  {"peer_value", nullptr},
                                  {"ratio", nullptr},
-                                 {"better", line.lower_is_better ? "lower" : "higher"}};
+                                 {"better", line.lower_is_better ? "lower" : "higher"},
+                                 {"pairs", nlohmann::json::array()}};
   if (line.peer_value) {
     json["peer"] = line.peer;
     json["peer_value"] = *line.peer_value;
     json["ratio"] = *line.ratio;
+    for (const bench::Pair& pair : line.pairs) json["pairs"].push_back({pair.ferry, pair.peer});
   }
   return json.dump() + "\n";
 }
@@ -88,10 +86,9 @@ std::string skipped_lines(const std::vector<std::pair<std::string, std::string>>
   return text;
 }
 
-SpeedBar bar_of(const BenchLine& line) {
-  std::string values = number(line.ferry) + " " + line.unit;
-  if (line.peer_value) values += ", " + line.peer + " " + number(*line.peer_value);
-  return {line.name, std::move(values), line.speed()};
+std::string json_line(const std::string& name, std::string_view state, std::string_view reason) {
+  const nlohmann::ordered_json json = {{"name", name}, {state, reason}};
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace ferry

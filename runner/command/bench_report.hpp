@@ -1,13 +1,13 @@
-// The figures of benchmarks as text, as JSON and as rows of a picture.
+// The figures of benchmarks as text and as JSON.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "bench/benchmark.hpp"
-#include "runner/pictures/speed_bars.hpp"
 
 namespace ferry {
 
@@ -19,10 +19,8 @@ struct BenchLine {
   double ferry = 0;
   std::string peer;                         ///< "" without a peer
   std::optional<double> peer_value, ratio;  ///< ratio: ferry ÷ peer
+  std::vector<bench::Pair> pairs;
   bool lower_is_better = true;
-
-  /// The speed of ferry relative to its peer: 2 if ferry is twice as fast. None without a peer.
-  [[nodiscard]] std::optional<double> speed() const;
 };
 
 /// The figure as one line of text or of JSON, with a line feed.
@@ -33,7 +31,7 @@ struct BenchLine {
 /// skipped benchmark.
 [[nodiscard]] std::string skipped_lines(const std::vector<std::pair<std::string, std::string>>& skipped);
 
-/// The figure as a row of the picture.
-[[nodiscard]] SpeedBar bar_of(const BenchLine& line);
+/// A benchmark without figures as one line of JSON, with a line feed: `state` is "skipped" or "failed".
+[[nodiscard]] std::string json_line(const std::string& name, std::string_view state, std::string_view reason);
 
 }  // namespace ferry

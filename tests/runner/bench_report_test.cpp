@@ -18,7 +18,7 @@ TEST_CASE("a figure has its own part, unit and peer, or else its benchmark's") {
   const BenchLine hop(kHop, Figure{.ferry = 0.1, .peer_value = 0.4});
   CHECK(text_line(hop) == "hop.4B                          0.1 us              0.4 us       ratio 0.250  (raw MPI)\n");
   CHECK(json_line(hop) == R"({"name":"hop.4B","unit":"us","ferry":0.1,"peer":"raw MPI","peer_value":0.4,"ratio":0.25,)"
-                          R"("better":"lower"})"
+                          R"("better":"lower","pairs":[]})"
                           "\n");
   const BenchLine best(kHop,
                        Figure{.part = "best", .ferry = 1, .peer_value = 2, .ratio = 0.6, .unit = "s", .peer = "x"});
@@ -28,25 +28,15 @@ TEST_CASE("a figure has its own part, unit and peer, or else its benchmark's") {
   CHECK(nlohmann::json::parse(json_line(alone))["peer"].is_null());
 }
 
-TEST_CASE("speed is how many times as fast ferry is, whichever way is better") {
-  CHECK(BenchLine(kHop, Figure{.ferry = 1, .peer_value = 4}).speed() == 4);
-  CHECK(BenchLine(kTrain, Figure{.ferry = 300, .peer_value = 100}).speed() == 3);
-  CHECK_FALSE(BenchLine(kTrain, Figure{.ferry = 300}).speed());
-  CHECK_FALSE(BenchLine(kTrain, Figure{.ferry = 0, .peer_value = 1}).speed());
+TEST_CASE("JSON has all pairs of a figure") {
+  const BenchLine hop(kHop, bench::figure_of({{1, 4}, {3, 4}, {2, 8}}));
+  CHECK(nlohmann::json::parse(json_line(hop))["pairs"] == nlohmann::json({{1, 4}, {3, 4}, {2, 8}}));
+  CHECK(hop.ratio == 0.25);
 }
 
-TEST_CASE("the picture has a bar to the right for what is faster and to the left for what is slower") {
-  const std::vector<SpeedBar> bars{bar_of({kHop, Figure{.ferry = 1, .peer_value = 4}}),
-                                   bar_of({kHop, Figure{.part = "<far>", .ferry = 2, .peer_value = 1}}),
-                                   bar_of({kTrain, Figure{.ferry = 300}})};
-  const std::string svg = speed_bars_svg("right of 1x faster", bars);
-  CHECK(svg.find("x=\"400\" y=\"56\" width=\"210\" height=\"14\" fill=\"#3b7dd8\"") != std::string::npos);
-  CHECK(svg.find("x=\"295\" y=\"76\" width=\"105\" height=\"14\" fill=\"#d8843b\"") != std::string::npos);
-  CHECK(svg.find("hop.4B.&lt;far>") != std::string::npos);
-  CHECK(svg.find("2 us, raw MPI 1</text>") != std::string::npos);
-  CHECK(svg.find("300 steps/s</text>") != std::string::npos);
-  CHECK(svg.find(">right of 1x faster</text>") != std::string::npos);
-  CHECK(svg.ends_with("</svg>\n"));
+TEST_CASE("JSON names a benchmark that has no figures, with the reason") {
+  CHECK(json_line("gpu", "skipped", "no GPU: \"\xff\"") ==
+        "{\"name\":\"gpu\",\"skipped\":\"no GPU: \\\"\uFFFD\\\"\"}\n");
 }
 
 TEST_CASE("skipped benchmarks are one line for each reason, with the members of a family joined") {
