@@ -128,12 +128,14 @@ def rounded(value):
 def run_benchmarks(ferry, names):
     """Runs `ferry bench`; SIGINT ends it. Returns its lines, and the average number of cores that other programs used meanwhile."""
     lines, start, begin, busy = [], os.times(), time.monotonic(), busy_seconds()
-    with subprocess.Popen([ferry, "bench", "--json", *names], stdout=subprocess.PIPE, text=True, start_new_session=True) as bench:
+    with subprocess.Popen([ferry, "bench", "--json", *names], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          start_new_session=True) as bench:
         raise_priority(PRIORITY + 1)  # so that SIGINT is heard while the benchmarks keep all cores busy
         signal.signal(signal.SIGINT, lambda *_: os.killpg(bench.pid, signal.SIGTERM))
         for line in bench.stdout:
-            lines.append({key: rounded(value) for key, value in json.loads(line).items()})
             print(line[:100].rstrip(), file=sys.stderr)
+            if line.startswith("{"):  # figures, and reasons for missing ones; else a warning
+                lines.append({key: rounded(value) for key, value in json.loads(line).items()})
     if not lines:
         sys.exit(f"measure.py: `{ferry} bench {' '.join(names)}` gave no figures")
     if bench.returncode == -signal.SIGTERM:

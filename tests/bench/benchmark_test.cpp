@@ -24,6 +24,7 @@ TEST_CASE("the ratio is the median of the pairs' ratios") {
   CHECK(figure.ferry == 2);
   CHECK(figure.peer_value == 4);
   CHECK(figure.ratio == 0.5);
+  CHECK(figure.pairs.size() == 3);
 }
 
 TEST_CASE("both sides are measured in turn, after a warm-up that does not count") {
