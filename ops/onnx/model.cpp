@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "base/ascii.hpp"
 #include "base/error.hpp"
 #include "base/files/open_file.hpp"
 #include "base/format.hpp"
@@ -46,6 +47,13 @@ void parse(std::span<const std::byte> content, Message& out) {
         .hint("save the model with external data");
   if (!read_message(content, kMaxDepth, out))
     fail("it is no ONNX file: damaged, cut short, or nested more than " + std::to_string(kMaxDepth) + " deep");
+}
+
+/// The dim with a symbol of the file. Symbols without a letter, such as "?" and "-1", are not names: exporters write
+/// them for all dims that they do not know, whether these are equal or not.
+Dim dim_of(std::string_view symbol) {
+  const bool is_name = std::ranges::any_of(symbol, [](char c) { return lower_case(c) >= 'a' && lower_case(c) <= 'z'; });
+  return is_name ? Dim(symbol) : Dim::unknown();
 }
 
 std::string domain_of(const std::string& domain) {
@@ -196,7 +204,7 @@ class Reader {
       if (dim.has_dim_value() && dim.dim_value() >= 0)
         shape.push_back(dim.dim_value());
       else
-        shape.push_back(dim.dim_param().empty() ? Dim::unknown() : Dim(std::string_view(dim.dim_param())));
+        shape.push_back(dim_of(dim.dim_param()));
     }
     to.shape = std::move(shape);
   }

@@ -149,6 +149,13 @@ TEST_CASE("inputs that share a dim must be given one size for it") {
   CHECK_NOTHROW(static_cast<void>(import(file, with)));
 }
 
+TEST_CASE("dims named ? need not be equal") {
+  const std::string file = model_of(value("input", "x", "float32", {"?", "?"}) + kY + node("y", "Relu", "x"));
+  onnx::ImportOptions with = options();
+  with.sizes["x"] = {2, 3};
+  CHECK_NOTHROW(static_cast<void>(import(file, with)));
+}
+
 TEST_CASE("a number for a dim must be of a dim that there is, and fit the sizes that are given") {
   const std::string file = model_of(kX + value("input", "z", "float32", {"rows", "6"}) + kY + node("y", "Add", "x, z"));
   onnx::ImportOptions with = options();
