@@ -7,10 +7,12 @@
 #include <string>
 
 #include "ops/array/array.hpp"
+#include "ops/control/control.hpp"
 #include "ops/control/state.hpp"
 #include "ops/gradient/gradient.hpp"
 #include "ops/image/conv.hpp"
 #include "ops/math/linalg.hpp"
+#include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
 #include "plan/verify/verify.hpp"
@@ -77,6 +79,21 @@ Plan plan_of_stencils(std::uint64_t seed) {
   return test::planned(g, {(up + right) * 0.5 + y}, 2 + 2 * static_cast<int>(seed / 20 % 2), {}, {}, options);
 }
 
+/// A plan with a loop that swaps a value, which is split over the tasks.
+Plan plan_of_swaps(std::uint64_t seed) {
+  Graph g;
+  auto here = g.on(g.mesh("x"));
+  const auto rows = 2048 + static_cast<std::int64_t>(seed % 7);
+  const Value x = g.variable("x", g.constant(Tensor(DType::float32, {rows}))).laid({split(0)});
+  return test::planned(g,
+                       while_loop(
+                           {g.constant(0.0), x}, [](const std::vector<Value>& s) { return less(s[0], 3.0); },
+                           [](const std::vector<Value>& s) -> std::vector<Value> {
+                             return {s[0] + 1.0, exp(exp(s[1]) * 2.0)};
+                           }),
+                       2);
+}
+
 /// A plan with a convolution and a pooling over an image in rows or blocks, and their gradients.
 Plan plan_of_sliding(std::uint64_t seed) {
   Graph g;
@@ -98,6 +115,7 @@ Plan some_plan(std::uint64_t seed) {
   if (seed % 20 == 13) return plan_of_halos(seed);
   if (seed % 20 == 17) return plan_of_stencils(seed);
   if (seed % 20 == 3) return plan_of_sliding(seed);
+  if (seed % 20 == 7) return plan_of_swaps(seed);
   if (seed % 2 == 0)
     return test::random_plan(seed, {.ops = 12,
                                     .tasks = tasks,
