@@ -1,5 +1,6 @@
 #include "kernels/cpu/processor.hpp"
 
+#include "kernels/cpu/conv/depthwise_tile.hpp"
 #include "kernels/cpu/integer/byte_loops.hpp"
 #include "kernels/cpu/product/dot_products.hpp"
 #include "kernels/cpu/product/product_tile.hpp"
@@ -30,6 +31,13 @@ const DotProductSet& dot_products() {
   return best;
 }
 
+const DepthwiseTileSet& depthwise_tiles() {
+  static const DepthwiseTileSet& best = processor_level() == 4   ? ferry_depthwise_tiles_v4
+                                        : processor_level() == 3 ? ferry_depthwise_tiles_v3
+                                                                 : ferry_depthwise_tiles_baseline;
+  return best;
+}
+
 const ByteLoops& byte_loops_of(int level) {
   if (level < 3) return ferry_byte_loops_baseline;
   if (level == 3) return ferry_byte_loops_v3;
@@ -46,6 +54,10 @@ const ProductTileSet& product_tiles() {
 
 const DotProductSet& dot_products() {
   return ferry_dot_products_baseline;
+}
+
+const DepthwiseTileSet& depthwise_tiles() {
+  return ferry_depthwise_tiles_baseline;
 }
 
 const ByteLoops& byte_loops_of(int) {
