@@ -1,7 +1,8 @@
 // Convolutions of images are computed in one of three ways:
 // - Directly, for at least kLeastTargets channels: elements of the source are read in place and multiplied by a packed
 // panel of filter channels. The sums stay in registers. Taps outside the image are skipped.
-// - Plane by plane (depthwise), for fewer target channels of each source channel: vectors hold consecutive positions.
+// - Plane by plane (depthwise), for fewer target channels of each source channel. Vectors hold consecutive positions
+// or, if the output is too narrow for that, channels.
 // - By columns (im2col): the elements under a tile of positions are copied into a matrix, which is multiplied by the
 // filter.
 //
@@ -127,20 +128,50 @@ void filter_gradient_directly(KernelRun& run, const DirectConv& conv);
 [[nodiscard]] std::int64_t direct_scratch(const DirectConv& conv, DType dtype, bool apart = false);
 [[nodiscard]] std::int64_t filter_gradient_direct_scratch(const DirectConv& conv, DType dtype);
 
-// ---- Plane by plane (conv_planes.cpp) ----
+// ---- Plane by plane (conv_planes.cpp, conv_channels.cpp) ----
 
-/// A convolution with one source channel in each group.
+/// A convolution with one source channel in each group. A plane is one channel of an image. The output is cut into
+/// blocks. The elements of the source under a block, with zeros around the image, are copied into a stage.
 struct PlaneConv {
   Convolution conv;
-  Plane block = {};       ///< the output positions that are computed together
-  Plane remainders = {};  ///< the number of remainders modulo the strides that taps have; the stage has one after
-                          ///< another
-  Plane part = {};        ///< the rows and columns of the stage for one remainder
+  Plane blocks{1, 1};                 ///< the number of blocks along each dim
+  Plane part = {};                    ///< the rows and columns of the stage, or of its part for one remainder
   std::vector<std::int64_t> offsets;  ///< the offset of each tap in the stage
+
+  // If vectors hold positions:
+  Plane remainders{1, 1};  ///< the remainders modulo the strides that taps have; the stage has a part for each
+
+  // If vectors hold channels:
+  std::vector<std::int64_t> from, to;  ///< for each position of a block: its first tap, and its place among the sums
+
+  [[nodiscard]] bool by_channels() const { return !from.empty(); }
+  [[nodiscard]] std::int64_t planes(const KernelRun& run) const { return run.inputs[0].sizes[0] * conv.groups; }
+  /// The rows (columns) of block number `i` along the dim.
+  [[nodiscard]] Span rows(std::int64_t i) const {
+    return {conv.output.rows * i / blocks.rows, conv.output.rows * (i + 1) / blocks.rows};
+  }
+  [[nodiscard]] Span columns(std::int64_t i) const {
+    return {conv.output.columns * i / blocks.columns, conv.output.columns * (i + 1) / blocks.columns};
+  }
 };
+
+/// The least number of positions that a thread computes at once, so that starting it is worthwhile.
+constexpr std::int64_t kLeastPositions = 4096;
+
+/// The number of rows (columns) of the source under `outputs` adjacent outputs, for a filter with `taps` rows.
+[[nodiscard]] inline std::int64_t elements_under(const WindowSteps& steps, std::int64_t taps, std::int64_t outputs) {
+  return (outputs - 1) * steps.stride + (taps - 1) * steps.dilation + 1;
+}
 
 /// Returns nullopt if even a few positions read too many elements for staging to help.
 [[nodiscard]] std::optional<PlaneConv> plane_convolution(const Convolution& conv);
+/// The same with vectors of channels. Returns nullopt if even one row does not fit.
+[[nodiscard]] std::optional<PlaneConv> channel_convolution(const Convolution& conv);
 void convolve_planes(KernelRun& run, const PlaneConv& planes);
+void convolve_channels(KernelRun& run, const PlaneConv& planes);
+/// Computes output 0, the filter's gradient, from input 0, the gradient of the output, and input 1, the image. There is
+/// one target channel for each source channel.
+void filter_gradient_by_planes(KernelRun& run, const PlaneConv& planes);
+void filter_gradient_by_channels(KernelRun& run, const PlaneConv& planes);
 
 }  // namespace ferry::cpu

@@ -107,34 +107,6 @@ void tile(std::int64_t k, const T* x, const std::int64_t* places, const ProductS
   compute(k, x, places, steps, panel, c, c_places, add);
 }
 
-/// Computes the first `vectors` vectors of an overlapping product.
-template <class T, int vectors>
-void overlapping_vectors(std::int64_t taps, const T* weights, const std::int64_t* offsets, const T* x, T* y) {
-  using V = typename VectorOf<T>::Type;
-  constexpr int kLanes = kLanesOf<T>;
-  V sums[vectors] = {};
-  for (std::int64_t t = 0; t < taps; ++t) {
-    const T* const row = x + offsets[t];
-#pragma GCC unroll 8
-    for (int v = 0; v < vectors; ++v) sums[v] += weights[t] * *reinterpret_cast<const V*>(row + v * kLanes);
-  }
-#pragma GCC unroll 8
-  for (int v = 0; v < vectors; ++v) *reinterpret_cast<V*>(y + v * kLanes) = sums[v];
-}
-
-template <class T>
-void overlapping(std::int64_t taps, const T* weights, const std::int64_t* offsets, const T* x, std::int64_t n, T* y) {
-  constexpr int kLanes = kLanesOf<T>;
-  const auto sweep = [&]<int vectors>() {
-    for (; n > (vectors - 1) * kLanes; n -= vectors * kLanes, x += vectors * kLanes, y += vectors * kLanes)
-      overlapping_vectors<T, vectors>(taps, weights, offsets, x, y);
-  };
-  sweep.template operator()<8>();
-  sweep.template operator()<4>();
-  sweep.template operator()<2>();
-  sweep.template operator()<1>();
-}
-
 template <class T, int rows>
 void sweep_of(const T* weights, const T* x, std::int64_t step, std::int64_t n, T* y, bool add) {
   using V = typename VectorOf<T>::Type;
@@ -169,7 +141,7 @@ constexpr void set_tiles(ProductTiles<T>& all, std::integer_sequence<int, rows..
 
 template <class T>
 constexpr ProductTiles<T> tiles() {
-  ProductTiles<T> all{kLanesOf<T>, kRows, kApart, {}, overlapping<T>, sweep<T>};
+  ProductTiles<T> all{kLanesOf<T>, kRows, kApart, {}, sweep<T>};
   set_tiles<T, 1>(all, std::make_integer_sequence<int, kRows>());
   set_tiles<T, 2>(all, std::make_integer_sequence<int, kRows>());
   return all;

@@ -29,19 +29,12 @@ template <class T>
 using ProductTile = void (*)(std::int64_t k, const T* x, const std::int64_t* places, const ProductStep* steps,
                              const T* panel, T* c, const std::int64_t* c_places, bool add);
 
-/// y[i] = sum over t < taps of weights[t] * x[offsets[t] + i] for i < n: a row times a matrix with overlapping rows.
-/// Terms are added in the order of t. The function reads and writes whole vectors: up to kMostLanes - 1 elements beyond
-/// n.
-template <class T>
-using OverlappingProduct = void (*)(std::int64_t taps, const T* weights, const std::int64_t* offsets, const T* x,
-                                    std::int64_t n, T* y);
-
 /// The most rows of a matrix that a RowSweep reads.
 inline constexpr std::int64_t kSweepRows = 16;
 
 /// y[i] = sum over r < rows of weights[r] * x[r * step + i] for i < n: a row times some rows of a matrix. Reads each
 /// row of the matrix from its beginning to its end. `add`: the sum begins with y. Terms are added in the order of r.
-/// The function reads and writes whole vectors, like OverlappingProduct.
+/// The function reads and writes whole vectors: up to kMostLanes - 1 elements beyond n.
 template <class T>
 using RowSweep = void (*)(std::int64_t rows, const T* weights, const T* x, std::int64_t step, std::int64_t n, T* y,
                           bool add);
@@ -55,7 +48,6 @@ struct ProductTiles {
   std::int64_t rows;                    ///< the number of rows of the tallest tile
   bool apart;                           ///< whether tiles are faster if all their rows are one or two elements apart
   ProductTile<T> of[2][kMostTileRows];  ///< panels of one and two vectors; tiles of 1, 2 … rows
-  OverlappingProduct<T> overlapping;
   RowSweep<T> sweep;
 };
 
