@@ -1,12 +1,14 @@
 // The kernels of convolution and its gradients, and the choice of the way to compute each (conv.hpp).
 #include "kernels/cpu/conv/conv.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 
 #include "base/error.hpp"
 #include "kernels/cpu/finish.hpp"
 #include "kernels/cpu/kernels.hpp"
+#include "kernels/shared/dispatch.hpp"
 #include "kernels/shared/state.hpp"
 
 namespace ferry::cpu {
@@ -70,10 +72,11 @@ std::unique_ptr<KernelState> state_of(const KernelSetup& setup, const ConvOperan
 }
 
 using ByColumnsFn = void (*)(KernelRun&, const Convolution&);
+using ByPlanesFn = void (*)(KernelRun&, const PlaneConv&);
 using DirectFn = void (*)(KernelRun&, const DirectConv&);
 
 /// Runs the way that prepare() has chosen. The number of images may differ between steps.
-void run_conv(KernelRun& run, const Array& x, const Array& w, const Array& y, DirectFn directly,
+void run_conv(KernelRun& run, const Array& x, const Array& w, const Array& y, DirectFn directly, ByPlanesFn by_planes,
               ByColumnsFn by_columns) {
   const auto& state = kept<State2D>(run);
   const Convolution conv = conv_of(x, w, y, state.slide, state.groups);
@@ -84,7 +87,7 @@ void run_conv(KernelRun& run, const Array& x, const Array& w, const Array& y, Di
   if (state.direct)
     directly(run, *state.direct);
   else if (state.planes)
-    convolve_planes(run, *state.planes);
+    by_planes(run, *state.planes);
   else
     by_columns(run, conv);
 }
@@ -112,7 +115,7 @@ std::optional<PlaneConv> planes_forward(const KernelSetup& setup) {
 
 void conv2d(KernelRun& run) {
   run.outputs[0].sizes[0] = run.inputs[0].sizes[0];
-  run_conv(run, run.inputs[0], run.inputs[1], run.outputs[0], convolve_directly, convolve_by_columns);
+  run_conv(run, run.inputs[0], run.inputs[1], run.outputs[0], convolve_directly, convolve_planes, convolve_by_columns);
 }
 
 std::unique_ptr<KernelState> prepare_conv(const KernelSetup& setup) {
@@ -161,20 +164,53 @@ std::optional<DirectConv> direct_gradient(const KernelSetup& setup) {
   return direct_image_gradient(conv);
 }
 
+/// The image's gradient with stride 1 and one target channel of each source channel. It is the convolution of the
+/// output's gradient with the filter turned by 180 degrees.
+std::optional<PlaneConv> planes_gradient(const KernelSetup& setup) {
+  const Convolution conv = conv_of(setup, of_image_gradient(setup));
+  const WindowSteps &rows = conv.slide.rows, &columns = conv.slide.columns;
+  if (!is_by_planes(conv) || conv.out > 1 || rows.stride > 1 || columns.stride > 1) return std::nullopt;
+  Convolution turned = conv;
+  turned.image = conv.output;
+  turned.output = conv.image;
+  turned.slide.rows.padding = (conv.filter.rows - 1) * rows.dilation - rows.padding;
+  turned.slide.columns.padding = (conv.filter.columns - 1) * columns.dilation - columns.padding;
+  return plane_convolution(turned);
+}
+
+void image_gradient_by_planes(KernelRun& run, const PlaneConv& planes) {
+  Array inputs[] = {run.inputs[0], run.inputs[1]};
+  inputs[1].data = run.scratch.data();
+  dispatch_floats(run.outputs[0].dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const T* filter = run.inputs[1].as<const T>();
+    const std::int64_t taps = planes.conv.taps();
+    for (std::int64_t begin = 0; begin < run.inputs[1].count(); begin += taps)
+      std::reverse_copy(filter + begin, filter + begin + taps, inputs[1].as<T>() + begin);
+  });
+  KernelRun turned = run;
+  turned.inputs = inputs;
+  convolve_planes(turned, planes);
+}
+
 void image_gradient(KernelRun& run) {
   run.outputs[0].sizes[0] = run.inputs[0].sizes[0];
-  run_conv(run, run.outputs[0], run.inputs[1], run.inputs[0], convolve_directly, image_gradient_by_columns);
+  run_conv(run, run.outputs[0], run.inputs[1], run.inputs[0], convolve_directly, image_gradient_by_planes,
+           image_gradient_by_columns);
 }
 
 std::unique_ptr<KernelState> prepare_image_gradient(const KernelSetup& setup) {
-  return state_of(setup, of_image_gradient(setup), direct_gradient(setup), find_rows_of_positions);
+  return state_of(setup, of_image_gradient(setup), direct_gradient(setup), find_rows_of_positions,
+                  planes_gradient(setup));
 }
 
 std::int64_t image_gradient_scratch(const KernelSetup& setup) {
   const ConvOperands of = of_image_gradient(setup);
+  const Convolution conv = conv_of(setup, of);
   const auto direct = direct_gradient(setup);
-  return direct ? direct_scratch(*direct, setup.outputs[0].dtype, begins_apart(setup, of))
-                : image_gradient_columns_scratch(conv_of(setup, of), element_bytes(setup));
+  if (direct) return direct_scratch(*direct, setup.outputs[0].dtype, begins_apart(setup, of));
+  if (planes_gradient(setup)) return conv.groups * conv.taps() * element_bytes(setup);
+  return image_gradient_columns_scratch(conv, element_bytes(setup));
 }
 
 // ---- The filter's gradient ----
@@ -184,7 +220,8 @@ ConvOperands of_filter_gradient(const KernelSetup& setup) {
 }
 
 void filter_gradient(KernelRun& run) {
-  run_conv(run, run.inputs[1], run.outputs[0], run.inputs[0], filter_gradient_directly, filter_gradient_by_columns);
+  run_conv(run, run.inputs[1], run.outputs[0], run.inputs[0], filter_gradient_directly, filter_gradient_by_planes,
+           filter_gradient_by_columns);
 }
 
 std::optional<DirectConv> direct_filter(const KernelSetup& setup) {
@@ -193,15 +230,23 @@ std::optional<DirectConv> direct_filter(const KernelSetup& setup) {
   return direct_filter_gradient(conv);
 }
 
+/// The filter's gradient with one target channel of each source channel, and groups enough for several threads.
+std::optional<PlaneConv> planes_filter(const KernelSetup& setup) {
+  const Convolution conv = conv_of(setup, of_filter_gradient(setup));
+  if (!is_by_planes(conv) || conv.out > 1 || conv.groups < kScratchLanes) return std::nullopt;
+  return plane_convolution(conv);
+}
+
 std::unique_ptr<KernelState> prepare_filter_gradient(const KernelSetup& setup) {
-  return state_of(setup, of_filter_gradient(setup), direct_filter(setup), find_rows_of_taps);
+  return state_of(setup, of_filter_gradient(setup), direct_filter(setup), find_rows_of_taps, planes_filter(setup));
 }
 
 std::int64_t filter_gradient_scratch(const KernelSetup& setup) {
   const Convolution conv = conv_of(setup, of_filter_gradient(setup));
   const auto direct = direct_filter(setup);
-  return direct ? filter_gradient_direct_scratch(*direct, setup.outputs[0].dtype)
-                : filter_gradient_columns_scratch(conv, element_bytes(setup));
+  if (direct) return filter_gradient_direct_scratch(*direct, setup.outputs[0].dtype);
+  if (planes_filter(setup)) return 0;
+  return filter_gradient_columns_scratch(conv, element_bytes(setup));
 }
 
 constexpr Kernel kKernels[] = {
