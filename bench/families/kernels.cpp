@@ -46,13 +46,15 @@ struct ConvShape {
   std::string name;
   Ints x, w;
   std::int64_t stride, padding;
+
+  [[nodiscard]] std::int64_t groups() const { return x[1] / w[1]; }
 };
 
 /// Three figures: the convolution itself, the gradient of its image and the gradient of its filter.
 std::vector<Figure> convolutions(const ConvShape& shape) {
   constexpr int kSteps = 10;
   const Sliding sliding{.strides = {shape.stride, shape.stride}, .padding = {shape.padding, shape.padding}};
-  const auto forward = [&](const Values& v) { return conv2d(v[0], v[1], sliding); };
+  const auto forward = [&](const Values& v) { return conv2d(v[0], v[1], sliding, shape.groups()); };
   const auto gradient = [&](std::size_t of) {
     return [&, of](const Values& v) {
       const Value y = forward(v);
@@ -211,7 +213,11 @@ std::vector<Benchmark> kernel_benchmarks() {
                                       {"64x56.1x1", {8, 64, 56, 56}, {64, 64, 1, 1}, 1, 0},
                                       {"128x28.3x3", {8, 128, 28, 28}, {128, 128, 3, 3}, 1, 1},
                                       {"512x7.3x3", {8, 512, 7, 7}, {512, 512, 3, 3}, 1, 1},
-                                      {"3x224.7x7", {8, 3, 224, 224}, {64, 3, 7, 7}, 2, 3}};
+                                      {"3x224.7x7", {8, 3, 224, 224}, {64, 3, 7, 7}, 2, 3},
+                                      {"depthwise.64x56.3x3", {8, 64, 56, 56}, {64, 1, 3, 3}, 1, 1},
+                                      {"depthwise.64x56.3x3.stride2", {8, 64, 56, 56}, {64, 1, 3, 3}, 2, 1},
+                                      {"depthwise.256x14.5x5", {8, 256, 14, 14}, {256, 1, 5, 5}, 1, 2},
+                                      {"depthwise.512x7.3x3", {8, 512, 7, 7}, {512, 1, 3, 3}, 1, 1}};
   for (const ConvShape& shape : kShapes)
     all.push_back(
         {"conv." + shape.name, "ms", Benchmark::Better::lower, "PyTorch", [&shape] { return convolutions(shape); }});
