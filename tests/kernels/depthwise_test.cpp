@@ -95,8 +95,8 @@ void check_sums(const Case& of, std::mt19937& random) {
   CHECK(got[2].same_bits(tensor(of.filter_sizes(), dw)));
 }
 
-/// Checks that all instruction sets and thread counts give the same bits of the output and of both gradients, and that
-/// a part of the output has the bits that it has in the whole output.
+/// Checks that all instruction sets and thread counts give the same bits of the output and of both gradients. Also
+/// checks that a part of the output has the bits that it has in the whole output.
 void check_bits(const Case& of) {
   Graph g;
   const Value x = normal(g, Shape(std::span<const std::int64_t>(of.image_sizes()))),
