@@ -9,8 +9,7 @@
 namespace ferry {
 namespace {
 
-constexpr int kLine = 15, kBetweenRows = 34, kBetweenBoxes = 14, kLane = 10, kMargin = 12, kTitle = 26,
-              kInnerTitle = 18;
+constexpr int kBetweenRows = 34, kBetweenBoxes = 14, kLane = 10, kMargin = 12, kTitle = 26, kInnerTitle = 18;
 constexpr int kLeastColumn = 96;
 constexpr std::size_t kMostInRow = 4, kMostLines = 6, kMostLetters = 34;
 
@@ -112,7 +111,7 @@ class Placer {
       longest = std::max(longest, std::min(placed.text.back().size(), kMostLetters + 1));
     }
     placed.width = std::max(48, width_of_text(longest) + 18);
-    placed.height = static_cast<int>(placed.text.size()) * kLine + 10;
+    placed.height = static_cast<int>(placed.text.size()) * kTextLine + 10;
   }
 
   void link(const ShownArrow& arrow) {

@@ -10,6 +10,9 @@
 
 namespace ferry {
 
+/// The distance between two lines of text, in pixels.
+inline constexpr int kTextLine = 15;
+
 struct Point {
   int x = 0, y = 0;
 };

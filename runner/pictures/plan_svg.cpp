@@ -18,7 +18,7 @@
 namespace ferry {
 namespace {
 
-constexpr int kTitleHeight = 52, kLegendHeight = 34, kLine = 15, kLabel = 12;
+constexpr int kTitleHeight = 52, kLegendHeight = 34, kLabel = 12;
 constexpr std::string_view kColourOfValues = "#868e96", kColourOfFrames = "#ced4da", kColourOfLines = "#495057";
 
 constexpr std::pair<std::string_view, std::string_view> kLegend[] = {
@@ -73,10 +73,10 @@ std::string box_svg(const Plan& plan, const PlacedBox& placed, const ShownPlan& 
   if (line.known()) about += formatted("{}\n", line.str().substr(line.str().rfind('/') + 1));
   std::string svg =
       "<g" + attribute("id", box.id) + "><title>" + in_xml(trimmed(about)) + "</title>\n" + shape_of(placed, box);
-  int y = placed.middle.y - placed.height / 2 + kLine + 1;
+  int y = placed.middle.y - placed.height / 2 + kTextLine + 1;
   for (const std::string& text : placed.text) {
     svg += text_at({placed.middle.x, y}, text, " text-anchor=\"middle\"");
-    y += kLine;
+    y += kTextLine;
   }
   return svg + "</g>\n";
 }
@@ -168,7 +168,7 @@ int width_of(const LegendEntry& entry) {
 
 std::string legend_svg(const std::vector<LegendEntry>& entries, int y) {
   std::string svg;
-  int x = kLine;
+  int x = kTextLine;
   for (const LegendEntry& entry : entries) {
     svg += rectangle({x, y}, 12, 12, entry.colour, " stroke=\"#868e96\"") +
            text_at({x + 18, y + 11}, std::string(entry.text), attribute("fill", kColourOfLines));
@@ -196,9 +196,9 @@ std::string plan_svg(const PlanResult& result, const std::string& title, bool wh
   if (!whole && plan.classes.size() > PlanDrawing::kMostRoles)
     totals += "; the first " + std::to_string(PlanDrawing::kMostRoles) + " classes are drawn";
   const std::vector<LegendEntry> legend = legend_of(layout, shown);
-  int width = std::max({layout.width, width_of_text(title.size()) * 4 / 3 + 2 * kLine, charts > 0 ? kChartWidth : 0,
-                        width_of_text(totals.size()) + 2 * kLine}),
-      of_legend = kLine;
+  int width = std::max({layout.width, width_of_text(title.size()) * 4 / 3 + 2 * kTextLine, charts > 0 ? kChartWidth : 0,
+                        width_of_text(totals.size()) + 2 * kTextLine}),
+      of_legend = kTextLine;
   for (const LegendEntry& entry : legend) of_legend += width_of(entry);
   width = std::max(width, of_legend);
   const int height = layout.height + kLegendHeight;
@@ -206,8 +206,8 @@ std::string plan_svg(const PlanResult& result, const std::string& title, bool wh
                     attribute("height", number(height)) + attribute("viewBox", "0 0 " + point(width, height)) +
                     " font-family=\"sans-serif\" font-size=\"12\">\n<title>" + in_xml(title) + "</title>\n" +
                     std::string(kTips) + "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n" +
-                    text_at({kLine, 24}, title, " font-size=\"15\" font-weight=\"bold\"") +
-                    text_at({kLine, 43}, totals, attribute("fill", kColourOfLines)) +
+                    text_at({kTextLine, 24}, title, " font-size=\"15\" font-weight=\"bold\"") +
+                    text_at({kTextLine, 43}, totals, attribute("fill", kColourOfLines)) +
                     charts_svg(result.pipelines, kTitleHeight);
   for (const PlacedFrame& frame : layout.frames) svg += frame_svg(plan, frame);
   for (const PlacedArrow& arrow : layout.arrows) svg += arrow_svg(arrow);
