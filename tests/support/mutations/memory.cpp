@@ -196,13 +196,7 @@ bool bytes_of_swapped(Plan& plan, Dice& dice) {
 }
 /// A loop swaps its values before the kernels of its body.
 bool swap_first(Plan& plan, Dice& dice) {
-  std::vector<At> all = all_of(plan, is_swap);
-  std::erase_if(all, [&](const At& at) {
-    const PlanClass& c = at.of(plan);
-    const std::uint32_t next = operand(c, at.in(plan).inputs, 0);
-    const Instruction& first = c.instructions[c.regions[region_of(c, at.index)].instructions.first];
-    return std::ranges::find(c.outputs(first), next) == c.outputs(first).end();
-  });
+  const std::vector<At> all = all_of(plan, is_swap);
   const At* at = one_of(all, dice);
   if (at == nullptr) return false;
   PlanClass& c = at->of(plan);
