@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "executor/job/job_state.hpp"
 #include "executor/job/introduction.hpp"
+#include "executor/job/job_state.hpp"
 #include "executor/session/session.hpp"
 #include "kernels/cuda_on_host.hpp"
 #include "ops/array/reshape.hpp"
