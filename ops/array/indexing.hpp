@@ -48,7 +48,7 @@ enum class IndexKind { position, label, length, image };
 /// Returns x, and checks at run time that its integers are in [0, size). A length may also be `size`, and an element
 /// that is equal to `ignored` is valid. Negative numbers do not count from the end.
 ///
-///     check_range(g.constant({0, 2}, DType::int64), 3, IndexKind::label);  // [0 2]
+///     check_range(g.constant({0, 2}), 3, IndexKind::label);  // [0 2]
 Value check_range(const Value& x, std::int64_t size, IndexKind kind = IndexKind::position,
                   std::optional<std::int64_t> ignored = {}, source_location at = source_location::current());
 

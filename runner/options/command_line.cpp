@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -124,10 +125,11 @@ Error refused_option(CLI::App& app, const std::string& message) {
   if (const std::size_t at = message.find(kRequires); at != std::string::npos)
     return Error(Code::usage, "{} needs {}", message.substr(0, at), message.substr(at + kRequires.size()))
         .hint("give both, or neither");
-  if (const std::size_t at = message.find(kExcludes); at != std::string::npos)
-    return Error(Code::usage, "{} and {} exclude each other", message.substr(0, at),
-                 message.substr(at + kExcludes.size()))
-        .hint("give one of them");
+  if (const std::size_t at = message.find(kExcludes); at != std::string::npos) {
+    std::array names{message.substr(0, at), message.substr(at + kExcludes.size())};
+    std::ranges::sort(names);  // the parser finds them in the order of their addresses
+    return Error(Code::usage, "{} and {} exclude each other", names[0], names[1]).hint("give one of them");
+  }
   if (const std::size_t at = message.find(kOften); at != std::string::npos) {
     const std::string option = formatted("{}", message.substr(0, at));
     return Error(Code::usage, option + " is given " + message.substr(at + kOften.size()) + " times")

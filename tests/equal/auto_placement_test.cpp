@@ -347,7 +347,8 @@ TEST_CASE("tasks that would all do the same work as one task are not used") {
       {g.constant(0.0), start}, [](const Values& s) { return s[0] < 200.0; },
       [](const Values& s) {
         const Value above = slice(pad(s[1], {1, 0}, {0, 0}), 0, 0, -1), below = slice(pad(s[1], {0, 0}, {1, 0}), 0, 1);
-        return Values{s[0] + 1.0, (above + below) * 0.5};
+        const Value left = slice(pad(s[1], {0, 1}, {0, 0}), 1, 0, -1), right = slice(pad(s[1], {0, 0}, {0, 1}), 1, 1);
+        return Values{s[0] + 1.0, (above + below + left + right) * 0.25};
       });
   const Signature signature = signature_of(g, {end[1]});
   PlanOptions options;

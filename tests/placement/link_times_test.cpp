@@ -15,7 +15,7 @@ TEST_CASE("the time of a link is rounded for all bytes together") {
 }
 
 TEST_CASE("planned times that are too long count as the longest time") {
-  CHECK(moving_picoseconds({0, 1e3}, std::int64_t{1} << 40) == 1'099'511'627'776'000'000);
+  CHECK(moving_picoseconds({0, 1e3}, std::int64_t{1} << 30) == 1'073'741'824'000'000'000);
   CHECK(moving_picoseconds({0, 1e3}, std::int64_t{1} << 60) == kLongestPlannedTime);
   CHECK(add_times(kLongestPlannedTime, kLongestPlannedTime) == kLongestPlannedTime);
   CHECK(repeat_time(1'000'000'000'000, 10'000'000'000) == kLongestPlannedTime);

@@ -38,7 +38,7 @@ TEST_CASE("a summary has at most 30 lines, and says what it leaves out") {
   result.step = StepEstimate{0.002, 0.001, 0.0005, {}, {}};
   const std::string text = plan_summary(result, default_ops());
   CHECK(std::ranges::count(text, '\n') <= 30);
-  CHECK(test::has(text, "estimated time of a step: 2 ms, computing 1 ms, messages 0.5 ms\n"));
+  CHECK(test::has(text, "estimated time of a step: 2.000 ms, computing 1.000 ms, messages 0.500 ms\n"));
   CHECK(test::has(text, "  instead of mesh 3: "));
   CHECK(test::has(text, "  and 5 more\nplan of 40 tasks"));
   CHECK(test::has(text, "and 35 more\nmessages, the largest first:\n"));

@@ -60,11 +60,20 @@ class Lives {
         walk(instruction.other);
         for (std::uint32_t b = 0; b < all_.size(); ++b)
           if (before[b].first != kNone && all_[b].last > begin) all_[b].last = now_;
+        if (instruction.what == Opcode::loop) touch_swapped(instruction.other_region(), begin);
       }
       const std::uint32_t end = now_++;
       for (const Range operands : {instruction.inputs, instruction.outputs})
         for (const std::uint32_t b : plan_.operands_of(operands)) touch(b, begin, end);
       if (instruction.scratch != kNone) touch(instruction.scratch, begin, end);
+    }
+  }
+
+  /// A buffer whose address a loop swaps with that of a carried value lives as long as the loop.
+  void touch_swapped(std::uint32_t body, std::uint32_t begin) {
+    for (const std::uint32_t i : plan_.regions[body].instructions) {
+      const Instruction& instruction = plan_.instructions[i];
+      if (instruction.swaps()) touch(plan_.inputs(instruction)[0], begin, now_);
     }
   }
 
