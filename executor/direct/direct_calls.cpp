@@ -19,7 +19,7 @@ DirectCalls::~DirectCalls() {
     state_->leave();
     return;
   }
-  static_cast<void>(all_.release());  // the parent process still uses what the destructors would free
+  static_cast<void>(all_.release());  // the parent process still uses the memory that the destructors would free
   static_cast<void>(job_.release());
 }
 

@@ -28,8 +28,8 @@ struct StencilBand {
 
 /// Cuts the elements of a stencil into bands and segments. Example: the window that reads the left neighbours of an
 /// array of 100 columns, split by rows, has two segments in each band. Column 0 reads the fill, and columns 1 to 99
-/// read columns 0 to 98. Arrays with one element or in slots have a null address. Immutable; its addresses are those of
-/// `parts`, and of fills that this object keeps.
+/// read columns 0 to 98. Arrays with one element or in slots have a null address. Immutable. The addresses
+/// point into the arrays of `parts`, or to fills that this object keeps.
 class StencilBands {
  public:
   /// Segments have at most `most` elements.

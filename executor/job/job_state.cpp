@@ -42,7 +42,7 @@ void JobState::renew(std::span<const std::int32_t> requesters) {
   const std::optional<Failure> failure = transports[0]->failure();
   if (!failure) return;
   if (renewable) return replace_by(inproc_transports(static_cast<int>(transports.size())));
-  throw Error(Code::usage, "the job of this cluster has failed, and cannot begin anew")
+  throw Error(Code::usage, "the job of this cluster has failed, and cannot start again")
       .note(error_of(*failure).text())
       .hint("start the program again, or have one task in each process");
 }

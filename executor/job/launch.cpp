@@ -26,7 +26,7 @@ Launch over_pmi(const MpiLaunch& numbers, const ClusterOptions& options) {
   return over_tcp(std::move(tcp), options);
 }
 
-/// The variables that number the tasks of a launch over TCP: "RANK and WORLD_SIZE", or those of another launcher.
+/// The variables that number the tasks of a launch over TCP: "RANK and WORLD_SIZE", or the names of another launcher.
 std::string names_of_numbers() {
   std::string rank, size;
   for (const LaunchVariable& variable : kLaunchVariables) {

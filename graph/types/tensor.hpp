@@ -46,7 +46,7 @@ class Tensor {
   ///     Tensor::copy_of(DType::int32, {2}, bytes);  // [0 0]
   [[nodiscard]] static Tensor copy_of(DType dtype, std::vector<std::int64_t> sizes, std::span<const std::byte> bytes);
 
-  /// A tensor of these sizes with a copy of the values, row by row. Its dtype is that of T: float is float32.
+  /// A tensor of these sizes with a copy of the values, row by row. The dtype is the dtype of T: float gives float32.
   /// Error(plan) if the number of values does not fit the sizes.
   ///
   ///     Tensor::of<float>({2, 2}, {1, 2, 3, 4});  // [[1 2] [3 4]]

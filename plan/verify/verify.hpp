@@ -25,7 +25,7 @@ struct Verdict {
   std::vector<std::string> proved;    ///< the properties that hold, one line each
   std::vector<std::string> unproved;  ///< the properties not proved because an op is unknown, one line each
   std::string reason;                 ///< if it does not pass: the faults, with the user's lines
-  /// If it does not pass: what the user can do.
+  /// If it does not pass: the cure, for the user.
   std::string hint = "make the plan again, with this ferry and for this machine";
 
   /// The Error(plan) of a plan that does not pass.

@@ -19,7 +19,7 @@ std::string left_aligned(std::string text, std::size_t width) {
   return text;
 }
 
-/// The names with those of a family joined: "hop.{4B,4KB}, start".
+/// The names; names of one family are joined: "hop.{4B,4KB}, start".
 std::string joined_families(const std::vector<std::string>& names) {
   std::vector<std::pair<std::string, std::vector<std::string>>> families;  // the part up to the first dot, and the rest
   for (const std::string& name : names) {

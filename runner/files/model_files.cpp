@@ -160,7 +160,7 @@ void ModelFolder::remove_staging() noexcept {
   constexpr std::chrono::milliseconds kPause{10};
   try {
     local_files().remove(staging_);
-  } catch (const Error&) {  // the next run removes what is left
+  } catch (const Error&) {  // the next run removes the rest
   }
   lock_.reset();
   for (int i = 0; i < kMostTries && ::rmdir(staging_.c_str()) != 0 && errno == ENOTEMPTY; ++i)

@@ -27,7 +27,7 @@ class RunReport {
   /// The most events on a page. Only events of whole steps are shown; sums cover the whole trace.
   static constexpr std::size_t kMostEvents = 50'000;
 
-  /// `command`: the command line; empty for a trace, of which the time is not known either.
+  /// `command`: the command line; empty for a report of a trace, which has no date either.
   explicit RunReport(std::string command);
 
   [[nodiscard]] Curves& curves() { return curves_; }

@@ -159,8 +159,8 @@ void sessions_after_failures(const Cluster& cluster) {
     Session next(g, cluster);
     if (!renews) {
       const Error refused = error_of([&] { pick(next, 2); });
-      check(refused.code() == Code::usage && says(refused, "cannot begin anew") && says(refused, "the index 7"),
-            "a cluster that cannot begin anew", rank);
+      check(refused.code() == Code::usage && says(refused, "cannot start again") && says(refused, "the index 7"),
+            "a cluster that cannot start again", rank);
       return;
     }
     Error elsewhere(Code::ok, "");

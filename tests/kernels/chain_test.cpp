@@ -60,7 +60,7 @@ std::vector<T> one_after_another(const std::vector<ChainStep>& steps, const std:
   return values;
 }
 
-/// NaNs may differ in their sign, as those of the ops may.
+/// NaNs may differ in their sign, as NaNs of the ops may.
 template <class T>
 bool same(const std::vector<T>& a, const std::vector<T>& b) {
   for (std::size_t i = 0; i < a.size(); ++i)

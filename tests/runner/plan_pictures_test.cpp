@@ -127,7 +127,7 @@ TEST_CASE("a picture has a title, a legend, and the names that the user gave") {
                            ">from task to task</text>", ">ops</text>"})
     CHECK_MESSAGE(test::has(svg, part), part);
   CHECK(count(svg, ">12 B</text>") == 3);
-  CHECK(count(svg, ">variables</text>") == 0);  // the legend has what the picture has
+  CHECK(count(svg, ">variables</text>") == 0);  // the legend leaves out colours that the picture has not
 }
 
 TEST_CASE("a value without a name is called as it is fetched, and an op as its function") {

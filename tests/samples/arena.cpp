@@ -69,7 +69,7 @@ class Lives {
     }
   }
 
-  /// A buffer whose address a loop swaps with that of a carried value lives as long as the loop.
+  /// A loop swaps the addresses of a carried value and of this buffer: the buffer lives as long as the loop.
   void touch_swapped(std::uint32_t body, std::uint32_t begin) {
     for (const std::uint32_t i : plan_.regions[body].instructions) {
       const Instruction& instruction = plan_.instructions[i];
