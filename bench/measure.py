@@ -125,6 +125,11 @@ def rounded(value):
     return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
+def short_reason(text):
+    """The first line of a reason, with the names of files in place of their paths, which only this machine has."""
+    return re.sub(r"(?:/[^\s/:]+)+/", "", text.split("\n")[0])
+
+
 def run_benchmarks(ferry, names):
     """Runs `ferry bench`; SIGINT ends it. Returns its lines, and the average number of cores that other programs used meanwhile."""
     lines, start, begin, busy = [], os.times(), time.monotonic(), busy_seconds()
@@ -135,7 +140,8 @@ def run_benchmarks(ferry, names):
         for line in bench.stdout:
             print(line[:100].rstrip(), file=sys.stderr)
             if line.startswith("{"):  # figures, and reasons for missing ones; else a warning
-                lines.append({key: rounded(value) for key, value in json.loads(line).items()})
+                lines.append({key: short_reason(value) if key in ("skipped", "failed") else rounded(value)
+                              for key, value in json.loads(line).items()})
     if not lines:
         sys.exit(f"measure.py: `{ferry} bench {' '.join(names)}` gave no figures")
     if bench.returncode == -signal.SIGTERM:
@@ -267,7 +273,7 @@ def description(result, path):
         lines += list_item("Only some benchmarks were chosen; the file lists them.")
     missing = {}
     for one in result["not_measured"]:
-        reason = (one.get("skipped") or one.get("failed")).split("\n")[0].split(";")[0]
+        reason = (one.get("skipped") or one.get("failed")).split(";")[0]
         missing.setdefault((one["name"].split(".")[0], reason), []).append(one["name"])
     for (family, reason), names in missing.items():
         what = f"`{names[0]}`" if len(names) == 1 else f"{len(names)} benchmarks of `{family}`"

@@ -116,7 +116,7 @@ std::vector<int> ControlPlane::others() const {
     for (int task = first; task < end; ++task)
       if (!is_lost(task)) tasks.push_back(task);
   };
-  add(0, here_.first);  // not a walk over the tasks of this process, each of which posts words
+  add(0, here_.first);  // leaves out the tasks of this process: all of them post words, and may be 65,536
   add(here_.first + here_.count, tasks_);
   return tasks;
 }

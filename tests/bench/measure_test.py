@@ -101,6 +101,22 @@ esac
         self.assertEqual(result["figures"], [line])
         self.assertEqual(result["not_measured"], [{"name": "benchmarks after hop.4B", "skipped": "the run was interrupted"}])
 
+    def test_reasons_have_no_path_of_the_machine(self):
+        out, fake = self.root / "out.json", self.root / "ferry"
+        doctor = {"memory": {"bytes": 1}, "kernels": {"cpu": ""}, "tcp": "", "ferry": {"version": "", "compiler": ""}}
+        failed = {"name": "hop.4B", "failed": "/home/me/build/ferry ended with exit code 2\n  started as: /home/me/build/ferry run"}
+        (self.root / "failed.json").write_text(json.dumps(failed) + "\n", encoding="utf-8")
+        fake.write_text(f"""#!/bin/sh
+case $1 in
+  doctor) echo '{json.dumps({"tasks": [doctor]})}' ;;
+  bench) cat {self.root}/failed.json >&2 ;;
+esac
+""", encoding="utf-8")
+        fake.chmod(0o755)
+        self.measure("--ferry", fake, "--out", out)
+        self.assertEqual(json.loads(out.read_text(encoding="utf-8"))["not_measured"],
+                         [{"name": "hop.4B", "failed": "ferry ended with exit code 2"}])
+
     def test_a_program_that_does_not_run_is_an_error(self):
         self.assertIn("build ferry", self.measure("--ferry", self.root / "ferry", "start", code=1))
 

@@ -32,7 +32,7 @@ AutoPlacement placement(int candidates) {
   return placement;
 }
 
-TEST_CASE("a summary has at most 30 lines, and says what it leaves out") {
+TEST_CASE("a summary has at most 30 lines, and counts the parts that it leaves out") {
   PlanResult result = chain(40);
   result.placement = placement(9);
   result.step = StepEstimate{0.002, 0.001, 0.0005, {}, {}};
