@@ -236,6 +236,8 @@ class BySlurm(unittest.TestCase):
         self.await_said(file, lambda said: "step " in said[before:] or self.hurry(number))
         self.ended("srun", "-p", "urgent", "-N", HOSTS, "--exclusive", "true")
         self.await_said(file, lambda said: self.state(number) == "PENDING")
+        # A node refuses to start a job in the second in which it ended the job: "Job 1 already killed, do not launch batch job".
+        time.sleep(1 - time.time() % 1)
 
     def hurry(self, number):
         """Slurm delays a requeued job by two minutes, also after an update that came while the job was still ending."""
