@@ -2,17 +2,16 @@
 
 #include <numeric>
 
-#include "base/format.hpp"
+#include "base/error.hpp"
 #include "ops/array/array.hpp"
-#include "ops/onnx/context.hpp"
 
 namespace ferry::onnx {
 
 Out::Out(std::vector<Out> elements) : list(std::make_shared<const std::vector<Out>>(std::move(elements))) {}
 
 void Out::check_tensor(const std::string& name) const {
-  if (list != nullptr) Context::fail(formatted("the value {:?} is a sequence, not a tensor", name));
-  if (absent()) Context::fail(formatted("the value {:?} is optional, and has no element", name));
+  if (list != nullptr) throw Error(Code::file, "the value {:?} is a sequence, not a tensor", name);
+  if (absent()) throw Error(Code::file, "the value {:?} is optional, and has no element", name);
 }
 
 Type Out::type() const {

@@ -24,7 +24,6 @@ KNOWN = [
      "kernels/cuda/on_host"],
     ["ops/gradient/gradient", "ops/gradient/row_products"],
     ["ops/math/broadcast", "ops/math/reduce"],
-    ["ops/onnx/context", "ops/onnx/out"],
     ["ops/onnx/importer/importer", "ops/onnx/importer/node_context"],
     ["ops/onnx/model", "ops/onnx/tensor"],
     ["ops/train/beside", "ops/train/optim"],
