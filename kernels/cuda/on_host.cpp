@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/queue.hpp"
 #include "kernels/cuda_on_host.hpp"
 
@@ -159,10 +158,6 @@ thread_local std::int32_t claimed = 0;
 thread_local BadRecord bad_record{};
 
 }  // namespace
-
-std::shared_ptr<const KernelTable> kernels_on_host(const KernelTable& cpu) {
-  return kernel_table(cpu);
-}
 
 void run_threads(Order order) {
   chosen = order;
