@@ -73,7 +73,10 @@ class Backward {
     const bool with_others = row_products_.has(id);
     if (with_others) wanted[1] = false;
     GradCtx context(graph_, remaker_, id, std::move(douts), std::move(wanted));
-    if (with_others) row_products_.store_factors(id, context);
+    if (with_others) {
+      const Value a = context.in(0), dy = context.dout();
+      row_products_.store_factors(context.op(), a, dy);
+    }
     const Values dinputs = op.def().grad(context);
     const bool broadcasts = notation_of(context.op().def(), GraphFacts(context.op())).find("...") != std::string::npos;
     FERRY_ASSERT(static_cast<int>(dinputs.size()) == context.inputs(),

@@ -59,10 +59,9 @@ bool RowProducts::is_alike(const Op& a, const Op& b) {
          a.annotation().device == b.annotation().device && a.annotation().mesh == b.annotation().mesh;
 }
 
-void RowProducts::store_factors(OpId op, GradCtx& context) {
-  Group& group = groups_[group_of_.at(op)];
-  const Value a = context.in(0), dy = context.dout();
-  const bool transposed = transposes(context.op(), "transpose_b");
+void RowProducts::store_factors(const Op& op, const Value& a, const Value& dy) {
+  Group& group = groups_[group_of_.at(op.id())];
+  const bool transposed = transposes(op, "transpose_b");
   group.left.push_back(transposed ? dy : a);
   group.right.push_back(transposed ? a : dy);
 }

@@ -8,7 +8,6 @@
 
 #include "graph/graph.hpp"
 #include "graph/value.hpp"
-#include "ops/gradient/gradient.hpp"
 
 namespace ferry {
 
@@ -23,8 +22,9 @@ class RowProducts {
 
   /// Whether the gradient of the op's input 1 is computed with other ops of its group.
   [[nodiscard]] bool has(OpId op) const { return group_of_.contains(op); }
-  /// Stores the factors of the gradient of input 1 of an op in a group.
-  void store_factors(OpId op, GradCtx& context);
+  /// Stores the factors of the gradient of input 1 of an op in a group: `a` is input 0 of the op, `dy` the gradient of
+  /// its output.
+  void store_factors(const Op& op, const Value& a, const Value& dy);
   /// Returns the gradient of the matrix if `op` is the first op of its group and a gradient has reached the group; else
   /// an undefined value. Call it from the last op to the first, so that the factors of the whole group are stored.
   [[nodiscard]] Value finish(OpId op);
