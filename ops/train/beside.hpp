@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "graph/graph.hpp"
-#include "ops/train/optim.hpp"
+#include "graph/value.hpp"
 
 namespace ferry {
 
@@ -14,8 +14,8 @@ namespace ferry {
 /// A variable "VARIABLE/NAME", initially zero, with the type, device or mesh, and layout of `variable`.
 [[nodiscard]] Value zeros_beside(const Value& variable, std::string_view name);
 
-/// The gradient with the device or mesh and the layout of its variable. If the gradient is a partial sum, the tasks'
-/// parts are added up only once, regardless of how often the result is used.
-[[nodiscard]] Value place_gradient(const Gradient& gradient);
+/// The gradient of a variable, with the device or mesh and the layout of the variable. If the gradient is a partial
+/// sum, the tasks' parts are added up only once, regardless of how often the result is used.
+[[nodiscard]] Value place_gradient(const Value& variable, const Value& gradient);
 
 }  // namespace ferry

@@ -75,7 +75,7 @@ Gradients on_wire(const Gradients& gradients, DType dtype, source_location at) {
   Gradients result;
   for (const Gradient& g : gradients)
     result.push_back({g.variable, make_beside(g.variable, at, [&] {
-                        const Value sent = place_gradient({g.variable, narrow(g.gradient, dtype)});
+                        const Value sent = place_gradient(g.variable, narrow(g.gradient, dtype));
                         return cast(sent, g.gradient.dtype());
                       })});
   return result;
@@ -99,8 +99,8 @@ Values unscaled(const Gradients& gradients, const LossScale& scale, const Optimi
   Gradients divided;
   Value good;
   for (const Gradient& g : gradients) {
-    const Value whole =
-        make_beside(g.variable, at, [&] { return place_gradient(g) / cast(scale.value, g.gradient.dtype()); });
+    const Value whole = make_beside(
+        g.variable, at, [&] { return place_gradient(g.variable, g.gradient) / cast(scale.value, g.gradient.dtype()); });
     divided.push_back({g.variable, whole});
     good = make_beside(g.variable, at, [&] {
       const Value finite = is_finite(whole);
@@ -154,7 +154,7 @@ Values accumulated(const Gradients& gradients, std::int64_t count, const Optimiz
   for (const Gradient& g : gradients)
     make_beside(g.variable, at, [&] {
       const Value before = zeros_beside(g.variable, "accumulated");
-      const Value now = place_gradient(g);
+      const Value now = place_gradient(g.variable, g.gradient);
       const Value total = share.defined() ? moved_towards(before, now, share) : before + now;
       updates.push_back(assign(before, select(last, 0, total)));
       means.push_back({g.variable, share.defined() ? total : total / count});

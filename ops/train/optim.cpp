@@ -4,11 +4,9 @@
 
 #include "base/error.hpp"
 #include "graph/op/core_ops.hpp"
-#include "ops/array/reshape.hpp"
 #include "ops/build.hpp"
 #include "ops/control/state.hpp"
 #include "ops/gradient/gradient.hpp"
-#include "ops/math/broadcast.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
@@ -31,7 +29,7 @@ Values update_each(const Gradients& gradients, const SourceLine& line, Update&& 
     const Scope here = caller_scope(graph, line);
     require_float("optimizer", g.gradient, line);
     const Scope place = graph.annotated(place_of(g.variable));
-    update(g.variable, place_gradient(g), updates);
+    update(g.variable, place_gradient(g.variable, g.gradient), updates);
   }
   return updates;
 }
@@ -110,32 +108,6 @@ Values update_by_adam(const Gradients& gradients, const std::string& name, doubl
 }
 
 }  // namespace
-
-Annotation place_of(const Value& variable) {
-  return {variable.op().annotation().device, variable.op().annotation().mesh, {}};
-}
-
-Value zeros_beside(const Value& variable, std::string_view name) {
-  Graph& graph = variable.graph();
-  Value zeros;
-  {
-    const Scope place = graph.annotated(place_of(variable));
-    zeros = broadcast_to(number_constant(graph, 0, variable.dtype(), variable.op().line()), variable.shape().sizes());
-  }
-  const Scope place = graph.annotated(variable.op().annotation());
-  return graph.variable(std::string(variable.op().name()) + "/" + std::string(name), zeros);
-}
-
-Value place_gradient(const Gradient& gradient) {
-  const Value& variable = gradient.variable;
-  Graph& graph = gradient.gradient.graph();
-  Annotation annotation = variable.op().annotation();
-  if (annotation.mesh != kNoMesh && annotation.layouts.empty())
-    annotation.layouts.emplace_back(graph.meshes()[annotation.mesh].axes.size());
-  const Scope name = graph.name(variable.op().name());
-  const Scope place = graph.annotated(std::move(annotation));
-  return identity(gradient.gradient);
-}
 
 Gradients gradients_of(const Value& loss, std::span<const Value> variables, source_location at) {
   const Values values = gradients(loss, variables, at);

@@ -28,7 +28,7 @@ Gradients each(const Gradients& gradients, const SourceLine& line, Change&& chan
     Graph& graph = graph_of({{g.variable, g.gradient}}, line);
     const Scope here = caller_scope(graph, line);
     const Scope place = graph.annotated(place_of(g.variable));
-    result.push_back({g.variable, change(g.variable, place_gradient(g))});
+    result.push_back({g.variable, change(g.variable, place_gradient(g.variable, g.gradient))});
   }
   return result;
 }

@@ -23,7 +23,6 @@ KNOWN = [
     ["ops/math/broadcast", "ops/math/reduce"],
     ["ops/onnx/importer/importer", "ops/onnx/importer/node_context"],
     ["ops/onnx/model", "ops/onnx/tensor"],
-    ["ops/train/beside", "ops/train/optim"],
 ]
 
 
