@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "ops/array/reshape.hpp"
 #include "ops/build.hpp"
-#include "ops/onnx/tensor.hpp"
+#include "ops/onnx/dtypes.hpp"
 
 namespace ferry::onnx {
 namespace {

@@ -21,6 +21,7 @@
 #include "graph/op/attrs.hpp"
 #include "graph/types/shape.hpp"
 #include "graph/types/tensor.hpp"
+#include "ops/onnx/dtypes.hpp"
 
 #pragma GCC visibility push(default)
 namespace ferry::onnx {
@@ -140,9 +141,6 @@ inline constexpr std::int64_t kMostAgain = 200'000;
 /// Reads a file that is one optional tensor (OptionalProto), like the data of ONNX's tests. Returns nothing if it has
 /// no element.
 [[nodiscard]] std::optional<Tensor> read_optional(const std::string& path, FileSystem& files = local_files());
-
-/// The dtype with that number in ONNX's files; nothing if ferry does not support it.
-[[nodiscard]] std::optional<DType> dtype_of_number(std::int64_t number);
 
 }  // namespace ferry::onnx
 #pragma GCC visibility pop

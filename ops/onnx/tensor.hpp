@@ -34,9 +34,6 @@ class ExternalData {
   std::map<std::string, std::shared_ptr<const FileBytes>> read_;
 };
 
-/// The name of ONNX's dtype with that number: "float16", "string"; "number 99" if there is none.
-[[nodiscard]] std::string dtype_name(std::int64_t number);
-
 /// Reads a tensor. Returns nothing if ferry does not support its dtype. Throws Error(file) if its bytes do not fit its
 /// dims.
 [[nodiscard]] std::optional<Tensor> tensor_of(const onnx_file::TensorProto& from, ExternalData& external);

@@ -21,7 +21,6 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 KNOWN = [
     ["ops/math/broadcast", "ops/math/reduce"],
     ["ops/onnx/importer/importer", "ops/onnx/importer/node_context"],
-    ["ops/onnx/model", "ops/onnx/tensor"],
 ]
 
 
