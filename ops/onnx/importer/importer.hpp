@@ -14,6 +14,7 @@
 #include "ops/onnx/importer/body_constants.hpp"
 #include "ops/onnx/importer/fold.hpp"
 #include "ops/onnx/importer/frame.hpp"
+#include "ops/onnx/importer/import_services.hpp"
 #include "ops/onnx/sizes/ranges.hpp"
 
 namespace ferry::onnx {
@@ -29,7 +30,7 @@ struct TriedSizes {
 /// Converts the nodes of a model in order. A node with known inputs is computed at once, in a graph of its own
 /// (fold.hpp). For all other nodes, converters make ops in the import's graph, or in the body that is being built. The
 /// nodes of functions are converted at each call; converters convert the nodes of bodies (Context::build).
-class Importer {
+class Importer final : public ImportServices {
  public:
   /// `by_value`: inputs that become constants, with the values in `options`. All arguments must outlive the importer.
   Importer(const Model& model, const ImportOptions& options, const std::set<std::string>& by_value)
@@ -41,20 +42,13 @@ class Importer {
   /// Imported::warnings, after import().
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
 
-  // ---- For NodeContext ----
-
-  /// Converts the nodes of a body or function; their values are in `frame`. Throws Error(file) if all calls together
-  /// convert more than kMostAgain nodes.
-  void convert_nested(const std::vector<ModelNode>& nodes, Frame& frame);
-  /// The item as a value of `graph`, in which ops are being made; `name` is its name in the model.
-  [[nodiscard]] Value value_in(Graph& graph, const std::string& name, const Out& item);
-  /// Forgets the constants and ranges of a dropped body, and of the bodies in it.
-  void forget(const Graph& body);
-  /// The number that the user gives for the first dim of the value with that name.
-  [[nodiscard]] std::optional<std::int64_t> given_size(const std::string& name) const;
-  [[nodiscard]] IntegerRanges& ranges() { return ranges_; }
-  [[nodiscard]] const ImportOptions& options() const { return options_; }
-  [[nodiscard]] Graph& graph() { return *graph_; }
+  void convert_nested(const std::vector<ModelNode>& nodes, Frame& frame) override;
+  [[nodiscard]] Value value_in(Graph& graph, const std::string& name, const Out& item) override;
+  void forget(const Graph& body) override;
+  [[nodiscard]] std::optional<std::int64_t> given_size(const std::string& name) const override;
+  [[nodiscard]] IntegerRanges& ranges() override { return ranges_; }
+  [[nodiscard]] const ImportOptions& options() const override { return options_; }
+  [[nodiscard]] Graph& graph() override { return *graph_; }
 
  private:
   void add_input(const ValueDef& input, Frame& frame);

@@ -27,7 +27,7 @@ const Attribute* NodeContext::attribute(std::string_view name) const {
 // ---- Inputs ----
 
 Value NodeContext::in(int i) {
-  return importer_.value_in(graph(), name(i), item(i));
+  return services_.value_in(graph(), name(i), item(i));
 }
 
 Type NodeContext::type(int i) {
@@ -41,7 +41,7 @@ Out NodeContext::out(int i) {
 
 Value NodeContext::value(const Out& out) {
   out.check_tensor({});
-  return out.known.defined() ? graph().constant(out.known) : importer_.value_in(graph(), {}, out);
+  return out.known.defined() ? graph().constant(out.known) : services_.value_in(graph(), {}, out);
 }
 
 Tensor NodeContext::constant(int i) {
@@ -49,7 +49,7 @@ Tensor NodeContext::constant(int i) {
   given.check_tensor(name(i));
   if (given.known.defined()) return given.known;
   try {
-    throw inputs_behind(given.value, importer_.options());
+    throw inputs_behind(given.value, services_.options());
   } catch (const Error& error) {
     throw Error(error.code(), "input {:?} must be known when the model is imported; {}", name(i), as_is(error.text()));
   }
@@ -63,7 +63,7 @@ std::vector<Number> NodeContext::numbers(int i) {
   const Out given = item(i);
   given.check_tensor(name(i));
   if (!given.known.defined())
-    if (auto numbers = numbers_of(given.value, importer_.ranges().of(given.value))) return *numbers;
+    if (auto numbers = numbers_of(given.value, services_.ranges().of(given.value))) return *numbers;
   const Tensor known = constant(i);
   std::vector<Number> numbers;
   for (std::int64_t k = 0; k < known.count(); ++k) numbers.emplace_back(integer_at(known, k));
@@ -71,7 +71,7 @@ std::vector<Number> NodeContext::numbers(int i) {
 }
 
 void NodeContext::take_by_value(int i) {
-  try_by_value(in(i), importer_.options());
+  try_by_value(in(i), services_.options());
 }
 
 // ---- Sizes ----
@@ -82,13 +82,13 @@ std::string NodeContext::sizes_hint(int i, const Dim& dim) {
 
 void NodeContext::fail_unbounded(const Number& number) {
   const std::string why = "nothing bounds a size that it computes";
-  const std::set<std::string> sizes = sizes_behind(number.value, importer_.ranges());
+  const std::set<std::string> sizes = sizes_behind(number.value, services_.ranges());
   if (sizes.empty()) fail(why);
   throw Error(Code::usage, why).hint(onnx::sizes_hint(sizes));
 }
 
 Value NodeContext::of_size(const std::string& symbol) {
-  Graph& model = importer_.graph();
+  Graph& model = services_.graph();
   for (const auto& feed : model.entry("predict").feeds) {
     const Value input = model.value(feed.value);
     const Shape& shape = input.shape();
@@ -105,7 +105,7 @@ Value NodeContext::of_size(const std::string& symbol) {
 }
 
 std::optional<std::int64_t> NodeContext::given_size(int i) {
-  return importer_.given_size(node().outputs[static_cast<std::size_t>(i)]);
+  return services_.given_size(node().outputs[static_cast<std::size_t>(i)]);
 }
 
 // ---- Bodies ----
@@ -116,7 +116,7 @@ std::vector<Out> NodeContext::build(const GraphDef& body, std::span<const Out> i
   if (inputs.size() != body.inputs.size())
     fail("a body takes " + std::to_string(body.inputs.size()) + " inputs, and gets " + std::to_string(inputs.size()));
   for (std::size_t i = 0; i < inputs.size(); ++i) frame.set(body.inputs[i].name, inputs[i]);
-  importer_.convert_nested(body.nodes, frame);
+  services_.convert_nested(body.nodes, frame);
   std::vector<Out> outs;
   for (const ValueDef& output : body.outputs) outs.push_back(frame.get(output.name));
   return outs;
@@ -127,18 +127,18 @@ namespace {
 /// A body in which ops are made on trial; the destructor drops it.
 class TrialBody {
  public:
-  TrialBody(Importer& importer, Graph& owner)
-      : importer_(importer), owner_(owner), graph_(owner.add_subgraph("tried")) {}
+  TrialBody(ImportServices& services, Graph& owner)
+      : services_(services), owner_(owner), graph_(owner.add_subgraph("tried")) {}
   TrialBody(const TrialBody&) = delete;
   TrialBody& operator=(const TrialBody&) = delete;
   ~TrialBody() {
-    importer_.forget(graph_);
+    services_.forget(graph_);
     owner_.drop_subgraph();
   }
   [[nodiscard]] Graph& graph() const { return graph_; }
 
  private:
-  Importer& importer_;
+  ImportServices& services_;
   Graph& owner_;
   Graph& graph_;
 };
@@ -147,7 +147,7 @@ class TrialBody {
 
 std::vector<BodyValue> NodeContext::infer_outputs(const GraphDef& body, std::span<const BodyValue> inputs) {
   Graph& owner = graph().current();  // perhaps a body that is being built
-  const TrialBody trial(importer_, owner);
+  const TrialBody trial(services_, owner);
   const Scope here = owner.build(trial.graph());
   std::vector<Out> given;
   for (const BodyValue& input : inputs)

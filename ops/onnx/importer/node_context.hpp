@@ -1,5 +1,5 @@
 // NodeContext: the Context for the conversion of one node of a model. It looks up the node's inputs in a frame, and
-// everything else in the importer.
+// everything else in the import.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 #include "ops/onnx/context.hpp"
 #include "ops/onnx/importer/frame.hpp"
-#include "ops/onnx/importer/importer.hpp"
+#include "ops/onnx/importer/import_services.hpp"
 
 namespace ferry::onnx {
 
@@ -18,8 +18,8 @@ class NodeContext final : public Context {
  public:
   /// The converter makes ops in `graph`: the import's graph, or a scratch graph in which the node is computed while
   /// importing. All arguments must outlive the context.
-  NodeContext(Importer& importer, Graph& graph, const ModelNode& node, const Frame& frame)
-      : Context(graph, node, frame.opset_of(node)), importer_(importer), frame_(frame) {}
+  NodeContext(ImportServices& services, Graph& graph, const ModelNode& node, const Frame& frame)
+      : Context(graph, node, frame.opset_of(node)), services_(services), frame_(frame) {}
 
   bool has(int i) const override;
   Value in(int i) override;
@@ -42,7 +42,7 @@ class NodeContext final : public Context {
   const std::string& name(int i) const { return node().inputs[static_cast<std::size_t>(i)]; }
   const Out& item(int i) const;
 
-  Importer& importer_;
+  ImportServices& services_;
   const Frame& frame_;
 };
 
