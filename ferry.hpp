@@ -35,6 +35,7 @@
 #include "ops/math/quantize.hpp"
 #include "ops/math/random.hpp"
 #include "ops/math/reduce.hpp"
+#include "ops/math/sizes.hpp"
 #include "ops/math/trig.hpp"
 #include "ops/nn/attention.hpp"
 #include "ops/nn/cell.hpp"

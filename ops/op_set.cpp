@@ -24,6 +24,7 @@
 #include "ops/math/math.hpp"
 #include "ops/math/random.hpp"
 #include "ops/math/reduce.hpp"
+#include "ops/math/sizes.hpp"
 #include "ops/math/trig.hpp"
 #include "ops/nn/cell.hpp"
 #include "ops/nn/nn.hpp"
@@ -36,11 +37,11 @@ const OpSet& default_ops() {
   static const OpSet kOps = [] {
     OpSet ops;
     for (const auto family :
-         {core_ops(),       math_ops(),     trig_ops(),         bit_ops(),        logic_ops(),      linalg_ops(),
-          conv_ops(),       reshape_ops(),  broadcast_ops(),    reduce_ops(),     cumulative_ops(), array_ops(),
-          arrange_ops(),    indexing_ops(), scatter_ops(),      sort_ops(),       box_ops(),        nn_ops(),
-          sample_ops(),     random_ops(),   data_ops(),         augment_ops(),    host_ops(),       control_ops(),
-          microbatch_ops(), mixed_ops(),    asynchronous_ops(), activation_ops(), cell_ops()})
+         {core_ops(),    math_ops(),       trig_ops(),      bit_ops(),          logic_ops(),      linalg_ops(),
+          conv_ops(),    reshape_ops(),    broadcast_ops(), size_ops(),         reduce_ops(),     cumulative_ops(),
+          array_ops(),   arrange_ops(),    indexing_ops(),  scatter_ops(),      sort_ops(),       box_ops(),
+          nn_ops(),      sample_ops(),     random_ops(),    data_ops(),         augment_ops(),    host_ops(),
+          control_ops(), microbatch_ops(), mixed_ops(),     asynchronous_ops(), activation_ops(), cell_ops()})
       ops.add(family);
     return ops;
   }();

@@ -7,6 +7,7 @@
 #include "ops/build.hpp"
 #include "ops/gradient/gradient.hpp"
 #include "ops/math/reduce.hpp"
+#include "ops/math/sizes.hpp"
 
 namespace ferry {
 namespace {
@@ -53,23 +54,7 @@ std::string sum_like_index(const OpFacts& facts) {
   return term(in) + "," + term(out) + "->" + term(out);
 }
 
-/// Returns index notation such as "ab->.", or "[a]b->." if the first dim is bounded and counted: a part of the value
-/// does not know the extent of the whole value.
-std::string size_of_index(const OpFacts& facts) {
-  Letters letters;
-  std::string in = term(letters.next(facts.shape(0).rank()));
-  for (std::int64_t axis : facts.attr<Ints>("axes"))
-    if (const int dim = facts.axis(0, axis); facts.shape(0)[dim].bounded()) in = whole(in.substr(0, 1)) + in.substr(1);
-  return in + "->.";
-}
-
-/// The kernel compares the extents of two bounded values, so the op is needed even if it changes nothing.
-int same_unless_compared(const OpFacts& facts) {
-  return facts.shape(0).bounded() && facts.shape(1).bounded() ? -1 : 0;
-}
-
 constexpr AttrDef kShapeAttr[] = {{"shape", "ints"}};
-constexpr AttrDef kSizeAttrs[] = {{"axes", "ints"}, {"dtype", "dtype"}};
 
 constexpr OpDef kBroadcastTo{.name = "BroadcastTo",
                              .types = "T->T",
@@ -82,20 +67,6 @@ constexpr OpDef kBroadcastTo{.name = "BroadcastTo",
                              .flops = 0,
                              .flags = kMoves,
                              .grad = [](GradCtx& g) { return Values{sum_as(g.dout(), g.like())}; }};
-
-constexpr OpDef kBroadcastLike{.name = "BroadcastLike",
-                               .types = "T,U->T",
-                               .T = kAnyType,
-                               .U = kAnyType,
-                               .index = "...,...->...",
-                               .linear = 0b01,
-                               .unread = 0b10,
-                               .same = same_unless_compared,
-                               .flops = 0,
-                               .flags = kMoves,
-                               .grad = [](GradCtx& g) {
-                                 return Values{g.dout(), Value()};
-                               }};
 
 constexpr OpDef kSumLike{.name = "SumLike",
                          .types = "T,U->T",
@@ -112,16 +83,7 @@ constexpr OpDef kSumLike{.name = "SumLike",
                                return Values{broadcast_as(g.dout(), g.like()), Value()};
                              }};
 
-constexpr OpDef kSizeOf{.name = "SizeOf",
-                        .types = "T->@dtype",
-                        .T = kAnyType,
-                        .attrs = kSizeAttrs,
-                        .index_of = size_of_index,
-                        .unread = 0b1,
-                        .flops = 0,
-                        .grad = [](GradCtx&) { return Values{Value()}; }};
-
-constexpr const OpDef* kBroadcastOps[] = {&kBroadcastTo, &kBroadcastLike, &kSumLike, &kSizeOf};
+constexpr const OpDef* kBroadcastOps[] = {&kBroadcastTo, &kSumLike};
 
 /// The axes over which x must be summed to have like's shape. Returns nothing if they depend on sizes that are not yet
 /// known.
@@ -143,11 +105,6 @@ Value broadcast_to(const Value& x, Ints sizes, source_location at) {
   return make_one(kBroadcastTo, {x}, at, {{"shape", std::move(sizes)}});
 }
 
-Value broadcast_as(const Value& x, const Value& like, source_location at) {
-  if (surely_equal(x.shape(), like.shape())) return x;
-  return make_one(kBroadcastLike, {x, like}, at);
-}
-
 Value sum_as(const Value& x, const Value& like, source_location at) {
   if (surely_equal(x.shape(), like.shape())) return x;
   const auto axes = summed_axes(x.shape(), like.shape());
@@ -159,19 +116,6 @@ Value sum_as(const Value& x, const Value& like, source_location at) {
   for (std::int64_t axis : *axes)
     if (axis >= added) kept.push_back(axis - added);
   return expand_dims(total, kept);
-}
-
-Value zeros_like(const Value& like, source_location at) {
-  return broadcast_as(number_constant(graph_of({{like}}, at), 0, like.dtype(), at), like, at);
-}
-
-Value ones_like(const Value& like, source_location at) {
-  return broadcast_as(number_constant(graph_of({{like}}, at), 1, like.dtype(), at), like, at);
-}
-
-Value size_of(const Value& x, Ints axes, DType dtype, source_location at) {
-  const Ints dims = checked_axes("size_of", x, std::move(axes), at);
-  return make_one(kSizeOf, {x}, at, {{"axes", dims}, {"dtype", dtype}});
 }
 
 std::span<const OpDef* const> broadcast_ops() {

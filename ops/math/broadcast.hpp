@@ -1,8 +1,7 @@
-// Broadcasting, its inverse, and sizes. Functions named `_as` and `_like` take a shape from another value. They
-// use only its sizes, so they also work if sizes are not known when the graph is built. x may have any dtype; for
-// sum_as(), it has numbers.
+// Broadcasting to given sizes, and the inverse of broadcasting. broadcast_as() is in ops/math/sizes.hpp, which this
+// header includes. x may have any dtype; for sum_as(), it has numbers.
 //
-// Errors: all functions throw Error(plan), with the caller's line, when shapes or axes do not fit.
+// Errors: all functions throw Error(plan), with the caller's line, when shapes do not fit.
 #pragma once
 
 #include <span>
@@ -11,6 +10,7 @@
 #include "graph/op/attrs.hpp"
 #include "graph/op/op_def.hpp"
 #include "graph/value.hpp"
+#include "ops/math/sizes.hpp"
 
 #pragma GCC visibility push(default)
 namespace ferry {
@@ -20,32 +20,13 @@ namespace ferry {
 ///     broadcast_to(g.constant({1, 2}), {2, 2});  // [[1 2] [1 2]]
 Value broadcast_to(const Value& x, Ints sizes, source_location at = source_location::current());
 
-/// x broadcast to the shape of `like`.
-///
-///     broadcast_as(g.constant({1, 2}), g.constant({{0, 0}, {0, 0}}));  // [[1 2] [1 2]]
-Value broadcast_as(const Value& x, const Value& like, source_location at = source_location::current());
-
 /// The inverse of broadcast_as(), and its gradient: x summed over the dims along which broadcasting repeats a value of
 /// `like`'s shape.
 ///
 ///     sum_as(g.constant({{1, 2}, {3, 4}}), g.constant({0, 0}));  // [4 6]
 Value sum_as(const Value& x, const Value& like, source_location at = source_location::current());
 
-/// Zeros (ones) of the dtype and shape of `like`.
-///
-///     zeros_like(g.constant({5, 6}));  // [0 0]
-///     ones_like(g.constant({5, 6}));   // [1 1]
-Value zeros_like(const Value& like, source_location at = source_location::current());
-Value ones_like(const Value& like, source_location at = source_location::current());
-
-/// The number of elements of x in the dims `axes` (empty: all dims), as a scalar. For a split value, this is the number
-/// in the whole value.
-///
-///     size_of(g.constant({{1, 2, 3}, {4, 5, 6}}), {1}, DType::int64);  // 3
-Value size_of(const Value& x, Ints axes, DType dtype, source_location at = source_location::current());
-
-/// The ops, with their attributes in braces: BroadcastTo {shape: ints}, BroadcastLike(x, like), SumLike(x, like),
-/// SizeOf {axes: ints, dtype}.
+/// The ops, with their attributes in braces: BroadcastTo {shape: ints}, SumLike(x, like).
 [[nodiscard]] std::span<const OpDef* const> broadcast_ops();
 
 }  // namespace ferry

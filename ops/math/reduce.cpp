@@ -7,9 +7,9 @@
 #include "ops/array/reshape.hpp"
 #include "ops/build.hpp"
 #include "ops/gradient/gradient.hpp"
-#include "ops/math/broadcast.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
+#include "ops/math/sizes.hpp"
 
 namespace ferry {
 namespace {
