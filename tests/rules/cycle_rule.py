@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Checks that no files include each other in a cycle: prints each offence and ends with 1 if there is any.
 
-    cycle_rule.py ROOT [--list]
+    cycle_rule.py ROOT
 
 A header and the source beside it are one file: b.cpp includes a.hpp and a.cpp includes b.hpp is a cycle, although the
-compiler accepts it. In a cycle no file can be understood or tested before the others. --list prints KNOWN as it should be.
+compiler accepts it. In a cycle no file can be understood or tested before the others.
 """
 import os
 import re
@@ -17,9 +17,6 @@ FOLDERS = ["base", "graph", "ops", "kernels", "plan", "placement", "comm", "exec
 ACROSS = ["ops"]
 SUFFIXES = {".cpp", ".hpp", ".h", ".cc", ".cu", ".cuh", ".inc"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
-# Cycles that are not resolved yet. The list may only shrink: a cycle that gets other files, or none, is an offence.
-KNOWN = [
-]
 
 
 def stem(path):
@@ -76,37 +73,16 @@ def cycles(graph):
     return sorted(result)
 
 
-def listed(found):
-    lines = ["KNOWN = ["]
-    for cycle in found:
-        line, indent = "    [", "     "
-        for file in cycle:
-            piece = f'"{file}"' + (", " if file != cycle[-1] else "],")
-            if len(line) + len(piece.rstrip()) > 130:
-                lines.append(line.rstrip())
-                line = indent
-            line += piece
-        lines.append(line)
-    return "\n".join(lines + ["]"])
-
-
-def main(root, *arguments):
+def main(root):
     graph = includes(Path(root))
     found = cycles(graph)
-    if arguments == ("--list",):
-        print(listed(found))
-        return 0
-    new = [cycle for cycle in found if cycle not in KNOWN]
-    gone = [cycle for cycle in KNOWN if cycle not in found]
-    for cycle in new:
-        print("a cycle of includes that is not in KNOWN:")
+    for cycle in found:
+        print("a cycle of includes:")
         for file in cycle:
             print(f"    {file} includes {', '.join(target for target in graph[file] if target in cycle)}")
-    for cycle in gone:
-        print(f"not a cycle now, remove it from KNOWN or write what is left of it: {', '.join(cycle)}")
-    if not new and not gone:
-        print(f"{len(graph)} files include each other in no cycle, except in {len(KNOWN)} that are known")
-    return 1 if new or gone or not graph else 0
+    if not found:
+        print(f"{len(graph)} files include each other in no cycle")
+    return 1 if found or not graph else 0
 
 
 if __name__ == "__main__":
