@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/format.hpp"
 #include "base/ranges.hpp"
 #include "base/text.hpp"
 
@@ -11,6 +12,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kTopicWidth = 14;
+constexpr std::uint64_t kUsualDescriptors = 1024;  // the default limit of Linux, enough for jobs of 400 tasks over TCP
 
 struct TextGroup {
   std::string text;
@@ -50,6 +52,59 @@ std::string lines_of(const std::string& topic, const std::vector<TextGroup>& gro
   return lines;
 }
 
+/// The data of `topic` in a task's findings; an empty object if it is not there.
+json data_of(const TaskFindings& task, std::string_view topic) {
+  const auto found = std::ranges::find(task.findings, topic, &Finding::topic);
+  return found == task.findings.end() ? json::object() : found->data;
+}
+
+/// Jobs over MPI are ready, or there is a command that installs the missing package.
+void add_mpi(std::span<const TaskFindings> tasks, Readiness& found) {
+  for (const TaskFindings& task : tasks) {
+    const json mpi = data_of(task, "mpi");
+    if (mpi.empty()) return;
+    if (!mpi.value("version", "").empty()) continue;
+    if (mpi.value("tried", json::array()).dump().find("libferry_mpi_") == std::string::npos)
+      found.suggestions.push_back({"sudo apt-get install openmpi-bin", "for jobs over MPI"});
+    else
+      found.suggestions.push_back({"sudo apt-get install ./ferry-openmpi_*.deb", "for jobs over MPI: ferry's plug-in"});
+    return;
+  }
+  found.ready.push_back(formatted("jobs over MPI ({})", data_of(tasks[0], "mpi").value("version", "")));
+}
+
+void add_gpus(std::span<const TaskFindings> tasks, Readiness& found) {
+  if (std::ranges::all_of(tasks, [](const TaskFindings& task) { return data_of(task, "gpus").value("count", 0) > 0; }))
+    found.ready.emplace_back("GPUs (--device gpu)");
+}
+
+/// Jobs over TCP are always ready; there are commands for limits that make them small or slow.
+void add_tcp(std::span<const TaskFindings> tasks, Readiness& found) {
+  found.ready.emplace_back("jobs over TCP (ferry launch)");
+  const auto few = [](const TaskFindings& task) {
+    const json most = data_of(task, "descriptors");
+    return most.is_number() && most < kUsualDescriptors;
+  };
+  if (std::ranges::any_of(tasks, few))
+    found.suggestions.push_back({formatted("ulimit -n {}", kUsualDescriptors), "for large jobs over TCP"});
+  if (std::ranges::any_of(tasks, [](const TaskFindings& task) { return data_of(task, "tcp") == "bbr"; }))
+    found.suggestions.push_back(
+        {"sudo sysctl -w net.ipv4.tcp_congestion_control=reno", "for faster messages over TCP between hosts"});
+}
+
+/// The lines of the report that begin with `topic`.
+std::string readiness_text(const Readiness& found) {
+  std::string text = found.obstacle.empty() ? in_column("ready for", kTopicWidth) + join(found.ready, ", ")
+                                            : in_column("not ready", kTopicWidth) + found.obstacle;
+  text += "\n";
+  std::size_t width = 0;
+  for (const Suggestion& each : found.suggestions) width = std::max(width, each.command.size() + 2);
+  for (const Suggestion& each : found.suggestions)
+    text += in_column(&each == found.suggestions.data() ? "to type" : "", kTopicWidth) +
+            in_column(each.command, width) + "# " + each.purpose + "\n";
+  return text;
+}
+
 std::string dumped(const json& value, int indent) {
   return value.dump(indent, ' ', false, json::error_handler_t::replace);
 }
@@ -68,6 +123,20 @@ std::vector<Finding> unpacked(std::string_view line) {
   return findings;
 }
 
+Readiness readiness(std::span<const TaskFindings> tasks) {
+  const auto library = [](const TaskFindings& task) { return data_of(task, "kernels").value("library", ""); };
+  if (!std::ranges::all_of(tasks, [&](const TaskFindings& task) { return library(task) == library(tasks[0]); }))
+    return {{},
+            "the tasks multiply matrices by different code, and ferry rejects such a job (see the line kernels)",
+            {{"export OPENBLAS_CORETYPE=Haswell", "for all tasks, before the job starts"}}};
+  Readiness found;
+  found.ready.emplace_back("one process");
+  add_tcp(tasks, found);
+  add_mpi(tasks, found);
+  add_gpus(tasks, found);
+  return found;
+}
+
 std::string doctor_text(std::span<const TaskFindings> tasks) {
   std::string text;
   bool differ = false;
@@ -76,7 +145,7 @@ std::string doctor_text(std::span<const TaskFindings> tasks) {
     differ = differ || groups.size() > 1;
     text += lines_of(tasks[0].findings[topic].topic, groups);
   }
-  return differ ? text + "* differs between tasks\n" : text;
+  return text + (differ ? "* differs between tasks\n" : "") + readiness_text(readiness(tasks));
 }
 
 std::string doctor_json(std::span<const TaskFindings> tasks) {
@@ -87,6 +156,12 @@ std::string doctor_json(std::span<const TaskFindings> tasks) {
   }
   for (std::size_t topic = 0; topic < tasks[0].findings.size(); ++topic)
     if (groups_of(tasks, topic).size() > 1) all["differ"].push_back(tasks[0].findings[topic].topic);
+  const Readiness found = readiness(tasks);
+  all["ready"] = found.ready;
+  all["obstacle"] = found.obstacle;
+  all["suggestions"] = json::array();
+  for (const Suggestion& each : found.suggestions)
+    all["suggestions"].push_back({{"command", each.command}, {"purpose", each.purpose}});
   return dumped(all, 2) + "\n";
 }
 

@@ -108,7 +108,8 @@ class Ends(unittest.TestCase):
         code, out, err = launch("-n", 3, "--", "sh", "-c", unlike, FERRY)
         self.assertEqual(code, 0, err)
         for line in (r"\[0\] descriptors \* +tasks 0-1 +200", r"\[0\] +task 2 +201", r"\[0\] kernels +cpu.*", r"\[0\] job +3 tasks over tcp",
-                     r"\[0\] \* differs between tasks"):
+                     r"\[0\] \* differs between tasks", r"\[0\] ready for +one process, jobs over TCP.*",
+                     r"\[0\] .* ulimit -n 1024 +# for large jobs over TCP"):
             self.assertEqual(len(re.findall(f"^{line}$", out, re.M)), 1, line + " in\n" + out)
         self.assertNotRegex(out, r"(?m)^\[[12]\]")
         code, out, err = launch("-n", 3, "--", "sh", "-c", unlike, FERRY, "--json")
@@ -116,6 +117,7 @@ class Ends(unittest.TestCase):
         found = json.loads(re.sub(r"(?m)^\[0\] ", "", out))
         self.assertEqual([task["descriptors"] for task in found["tasks"]], [200, 200, 201])
         self.assertEqual(found["differ"], ["descriptors"])
+        self.assertEqual(found["suggestions"][0], {"command": "ulimit -n 1024", "purpose": "for large jobs over TCP"})
         congestion = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
         self.assertEqual({task["tcp"] for task in found["tasks"]}, {congestion})
 
