@@ -148,6 +148,18 @@ Error not_parsed(CLI::App& app, const CLI::ParseError& error) {
   return refused_option(app, error.what());
 }
 
+/// Error(usage) for an option of `app` that took another option as its value, as in "--report --tasks 2".
+void refuse_options_as_values(const CLI::App& app) {
+  const std::vector<std::string> known = option_names(app);
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_lnames().empty()) continue;
+    for (const std::string& value : option->results())
+      if (std::ranges::find(known, value.substr(0, value.find('='))) != known.end())
+        throw Error(Code::usage, "--{}: its value is missing", option->get_lnames().front())
+            .hint("give it a value before {}; {}", value, help_of(app));
+  }
+}
+
 /// Error(usage) for an empty word, such as one from an unset "$VARIABLE". No option accepts an empty value, and after
 /// "--option=" CLI11 would take the next word as the value.
 void refuse_empty(std::span<const char* const> words) {
@@ -167,6 +179,7 @@ bool parse_command_line(CLI::App& app, int argc, const char* const* argv) {
   refuse_empty({argv, static_cast<std::size_t>(argc)});
   try {
     app.parse(argc, argv);
+    refuse_options_as_values(chosen(app));
   } catch (const CLI::CallForVersion& version) {
     print(std::string(version.what()) + "\n");
     return false;
@@ -178,6 +191,7 @@ bool parse_command_line(CLI::App& app, int argc, const char* const* argv) {
     print(chosen(app).help(path_above(chosen(app)), CLI::AppFormatMode::Normal));
     return false;
   } catch (const CLI::ParseError& error) {
+    refuse_options_as_values(chosen(app));
     throw not_parsed(app, error);
   }
   return true;

@@ -1,6 +1,7 @@
 #include "runner/run/session_options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -40,6 +41,22 @@ void refuse_options_of_runs(const CLI::App& app) {
   }
 }
 
+/// Whether `name` is the beginning of `option`, and clearly no name of a program's own: with a hyphen, or with more
+/// than half of the letters.
+bool abbreviates(std::string_view name, std::string_view option) {
+  return option.starts_with(name) && (2 * name.size() > option.size() || name.find('-') != std::string_view::npos);
+}
+
+/// The name in `known` that the user meant by `word`, such as "--taks", "--check-num" or "-tasks"; empty if `word` does
+/// not resemble any of them.
+std::string meant_by(std::string_view word, const std::vector<std::string>& known) {
+  const std::string_view name = word.substr(word.starts_with("--") ? 2 : 1);
+  if (name.size() < kLeastCompared) return {};
+  if (!word.starts_with("--")) return std::ranges::find(known, name) == known.end() ? "" : std::string(name);
+  const auto longer = std::ranges::find_if(known, [&](const std::string& option) { return abbreviates(name, option); });
+  return longer != known.end() ? *longer : nearest(name, known);
+}
+
 void refuse_mistyped(const CLI::App& app, const std::vector<std::string>& words) {
   std::vector<std::string> known;
   for (const CLI::Option* option : app.get_options())
@@ -47,12 +64,12 @@ void refuse_mistyped(const CLI::App& app, const std::vector<std::string>& words)
       if (name.size() >= kLeastCompared) known.push_back(name);
   for (const std::string_view word : words) {
     if (word == "--") return;
-    if (!word.starts_with("--")) continue;
-    const std::string_view name = word.substr(2, word.find('=') - 2);
-    const std::string like = name.size() < kLeastCompared ? "" : nearest(name, known);
-    if (like.empty()) continue;
-    throw Error(Code::usage, "unknown option {:?}", "--" + std::string(name))
-        .hint("--" + like + "? An option of the program's own goes into ProgramOptions, or follows --");
+    if (!word.starts_with('-')) continue;
+    const std::string_view option = word.substr(0, word.find('='));
+    const std::string meant = meant_by(option, known);
+    if (meant.empty()) continue;
+    throw Error(Code::usage, "unknown option {:?}", option)
+        .hint("--{}? An option of the program's own goes into ProgramOptions, or follows --", meant);
   }
 }
 

@@ -83,6 +83,10 @@ TEST_CASE("an option that is given several times or without its value") {
   CHECK(refused({"run", "--tasks=3", "--tasks=4", "--tasks=5"}) ==
         "--tasks is given 3 times\n  try: give --tasks once");
   CHECK(refused({"run", "a.pb", "--tasks"}) == "--tasks: its value is missing\n  try: ferry run --help");
+  for (const std::vector<const char*>& words :
+       {std::vector{"run", "--data", "--tasks", "a.pb"}, std::vector{"run", "a.pb", "--data", "--tasks=2"},
+        std::vector{"run", "--data", "--tasks", "2", "a.pb", "b.pb"}, std::vector{"run", "--steps", "--tasks", "2"}})
+    CHECK(refused(words).find(": its value is missing\n  try: give it a value before --tasks") != std::string::npos);
 }
 
 TEST_CASE("the parser's messages are in plain words, and say what to do") {

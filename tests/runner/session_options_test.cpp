@@ -68,7 +68,11 @@ TEST_CASE("a mistyped option of ferry's is refused, unless it stands behind --")
       "--");
   CHECK(refused({"--reprot=r.html"}).starts_with("unknown option \"--reprot\"\n  try: --report?"));
   CHECK(refused({"--tasks", "many"}).find("--tasks") != std::string::npos);
-  for (const char* word : {"--rate", "--dir", "--batch", "-t", "--verbose"}) {
+  CHECK(refused({"--check-num"}).find("try: --check-numerics?") != std::string::npos);
+  CHECK(refused({"--print-e", "2"}).find("try: --print-every?") != std::string::npos);
+  CHECK(refused({"-tasks", "3"}).starts_with("unknown option \"-tasks\"\n  try: --tasks?"));
+  CHECK(refused({"-seed=3"}).starts_with("unknown option \"-seed\"\n  try: --seed?"));
+  for (const char* word : {"--rate", "--dir", "--batch", "-t", "--verbose", "--print", "--check", "-rate"}) {
     Words words({word, "1"});
     static_cast<void>(words.read());
     CHECK(words.left() == std::vector<std::string>{word, "1"});
@@ -76,6 +80,14 @@ TEST_CASE("a mistyped option of ferry's is refused, unless it stands behind --")
   Words words({"--tasks", "2", "--", "--taks", "3"});
   CHECK(words.read().cluster.tasks == 2);
   CHECK(words.left() == std::vector<std::string>{"--", "--taks", "3"});
+}
+
+TEST_CASE("an option that is given twice, without a value, or with another option as its value") {
+  CHECK(refused({"--threads", "2", "--threads=3"}).starts_with("--threads is given 2 times"));
+  CHECK(refused({"--threads"}).starts_with("--threads: its value is missing"));
+  CHECK(refused({"--threads="}).starts_with("--threads: its value is empty"));
+  CHECK(refused({"--report", "--tasks", "2"})
+            .starts_with("--report: its value is missing\n  try: give it a value before --tasks"));
 }
 
 TEST_CASE("options that a session alone cannot follow are refused by name") {
