@@ -60,7 +60,7 @@ bool has_few_rows(const ProductSizes& sizes, bool a_transposed, bool b_transpose
 template <class T>
 void multiply_few_rows(const KernelRun& run, const ProductSizes& sizes, const Matrix<T>& a, const Matrix<T>& b, T* c) {
   const auto [m, n, k] = sizes;
-  for_chunks(run.parallel, n, columns_together(k), [&, m = m, n = n, k = k](std::int64_t begin, std::int64_t end) {
+  for_chunks(run.parallel, n, columns_together(k), [&, m = m, n = n](std::int64_t begin, std::int64_t end) {
     if (b.transposed)
       multiply_by_dots(sizes, begin, end, a.data, b.data, c);
     else
