@@ -154,7 +154,7 @@ FeedMap parse_feeds(const std::vector<FeedInput>& inputs, const FeedOptions& opt
           .hint(hint_of_names(formatted("{}", name)));
     std::vector<Tensor> rows;
     for (const int task : tasks)
-      rows.push_back(read_npy_file(path_of_task(file, task), [&](const Type& type) {
+      rows.push_back(read_npy_file(path_of_task(file, task), [&, &name = name, &file = file](const Type& type) {
         check_type(input, std::string(kParts) + " " + name + "=" + path_of_task(file, task), type, true);
       }));
     feeds[name] = parts(std::move(rows));
