@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Makes man pages and completion for shells from the help of ferry and of its commands: make_pages.py FERRY VERSION FOLDER
+"""Makes man pages and completion for shells from the help of ferry and of its commands: make_pages.py VERSION FOLDER FERRY…
 
+FERRY… is the command line that starts ferry: one word, or an emulator and its arguments first.
 Writes ferry.1, ferry-COMMAND.1 for each command, ferry.bash and _ferry (for zsh).
 """
 import re
@@ -12,7 +13,7 @@ import completion
 
 
 def helped(ferry, *words):
-    return subprocess.run([ferry, *words, "--help"], check=True, capture_output=True, text=True).stdout
+    return subprocess.run([*ferry, *words, "--help"], check=True, capture_output=True, text=True).stdout
 
 
 def sections(text):
@@ -91,5 +92,5 @@ def main(ferry, folder):
     (folder / "_ferry").write_text(completion.zsh(commands))
 
 
-VERSION = sys.argv[2]
-main(sys.argv[1], Path(sys.argv[3]))
+VERSION = sys.argv[1]
+main(sys.argv[3:], Path(sys.argv[2]))

@@ -26,7 +26,7 @@ class Shell:
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
-        subprocess.run([sys.executable, ROOT / "scripts" / "make_pages.py", FERRY, "0", folder], check=True)
+        subprocess.run([sys.executable, ROOT / "scripts" / "make_pages.py", "0", folder, FERRY], check=True)
         self.work = self.folder / "work"
         self.work.mkdir()
         for name in FILES:
