@@ -20,7 +20,7 @@ ControlPlane::ControlPlane(ControlSender& sender, Clock& clock, int tasks, TaskR
 
 ControlPlane::TextExchange ControlPlane::start_exchange(int task, std::string_view mine, const Deadline& deadline) {
   if (mine.size() > kLongestWord) throw Error(Code::usage, "exchange: a text of more than 1 GiB");
-  const std::uint64_t round = next_round_[static_cast<std::size_t>(task)];
+  const std::uint64_t round = next_round_[task];
   add(task, std::string(mine));
   rounds_[round].deadline = deadline;
   constexpr int kFirst = 0;
@@ -106,7 +106,7 @@ std::span<const std::string> ControlPlane::texts_here(std::uint64_t round) const
 }
 
 void ControlPlane::set_absent(std::span<const int> tasks) {
-  const auto found = rounds_.find(next_round_[static_cast<std::size_t>(tasks.front())]);
+  const auto found = rounds_.find(next_round_[tasks.front()]);
   if (found != rounds_.end()) found->second.absent.assign(tasks.begin(), tasks.end());
 }
 
@@ -137,7 +137,7 @@ void ControlPlane::handle_word(int from, Word word, std::string body) {
       left_.insert(from);
       return;
     case Word::renewed: {
-      std::uint64_t& next = next_round_[static_cast<std::size_t>(from)];
+      std::uint64_t& next = next_round_[from];
       next = (next / kJobRounds + 1) * kJobRounds;
       return;
     }
@@ -183,15 +183,15 @@ void ControlPlane::restart() {
   task_0_forwards_ = false;
   left_.erase(here_.first);
   handle_word(here_.first, Word::renewed, {});
-  rounds_.erase(rounds_.begin(), rounds_.lower_bound(next_round_[static_cast<std::size_t>(here_.first)]));
+  rounds_.erase(rounds_.begin(), rounds_.lower_bound(next_round_[here_.first]));
   post(Word::renewed, why);
 }
 
 std::vector<int> ControlPlane::not_renewed() const {
-  const std::uint64_t mine = next_round_[static_cast<std::size_t>(here_.first)] / kJobRounds;
+  const std::uint64_t mine = next_round_[here_.first] / kJobRounds;
   std::vector<int> tasks;
   for (int task = 0; task < tasks_; ++task)
-    if (next_round_[static_cast<std::size_t>(task)] / kJobRounds != mine) tasks.push_back(task);
+    if (next_round_[task] / kJobRounds != mine) tasks.push_back(task);
   return tasks;
 }
 

@@ -95,9 +95,7 @@ class ControlPlane {
   [[nodiscard]] std::span<const std::string> texts_here(std::uint64_t round) const;
   [[nodiscard]] Deadline deadline_here(std::uint64_t round) const { return *rounds_.at(round).deadline; }
   /// Whether another task has come to an exchange to which `task` has not come.
-  [[nodiscard]] bool is_awaited(int task) const {
-    return rounds_.contains(next_round_[static_cast<std::size_t>(task)]);
-  }
+  [[nodiscard]] bool is_awaited(int task) const { return rounds_.contains(next_round_[task]); }
   /// Records that `tasks` did not come in time to an exchange: the next exchange of the first of them.
   void set_absent(std::span<const int> tasks);
 
@@ -154,9 +152,7 @@ class ControlPlane {
   [[nodiscard]] bool follows() const { return task_0_forwards_ && here_.first != 0; }
   void post(Word word, std::string_view body) { sender_.post(others(), word, body); }
   /// Whether the task's text of a round has arrived.
-  [[nodiscard]] bool has_come(int task, std::uint64_t round) const {
-    return next_round_[static_cast<std::size_t>(task)] > round;
-  }
+  [[nodiscard]] bool has_come(int task, std::uint64_t round) const { return next_round_[task] > round; }
   void fail(const Failure& failure, bool inform_others);
   void handle_failure(int from, const Failure& failure);
   void handle_lost_task(int from, std::string_view body);

@@ -59,10 +59,8 @@ class Slots {
   void swap(std::int32_t a, std::int32_t b) { std::swap(position_of(a), position_of(b)); }
 
  private:
-  [[nodiscard]] const std::int32_t& position_of(std::int32_t number) const {
-    return positions_[static_cast<std::size_t>(number)];
-  }
-  [[nodiscard]] std::int32_t& position_of(std::int32_t number) { return positions_[static_cast<std::size_t>(number)]; }
+  [[nodiscard]] const std::int32_t& position_of(std::int32_t number) const { return positions_[number]; }
+  [[nodiscard]] std::int32_t& position_of(std::int32_t number) { return positions_[number]; }
 
   const GroupSpec& spec_;
   std::int64_t bytes_;
@@ -78,7 +76,7 @@ Step prepare(const GroupSpec& spec, const ScheduleStep& step, Slots& slots) {
   const PartRange in = schedule.input_part(spec.parts, spec.member, part);
   const PartRange out = schedule.output_part(spec.parts, spec.member, part);
   const bool own_input = peer == spec.member && step.source == ScheduleStep::kOfPeer;
-  Step ready{.kind = step.kind, .peer = spec.tasks[static_cast<std::size_t>(peer)], .count = out.count};
+  Step ready{.kind = step.kind, .peer = spec.tasks[peer], .count = out.count};
   switch (step.kind) {
     case Kind::send_input:
       ready.source = spec.input + in.begin * size;
@@ -102,7 +100,7 @@ Step prepare(const GroupSpec& spec, const ScheduleStep& step, Slots& slots) {
       break;
     case Kind::send_slot:
       ready.source = slots.address_of_slot(peer, step.slot);
-      ready.count = spec.parts[static_cast<std::size_t>(part)];
+      ready.count = spec.parts[part];
       break;
     case Kind::copy:
     case Kind::fold:
@@ -115,14 +113,14 @@ Step prepare(const GroupSpec& spec, const ScheduleStep& step, Slots& slots) {
       if (step.slot == ScheduleStep::kOfPeer) break;
       ready.target_in = Step::In::elsewhere;
       ready.target = slots.address_of_slot(peer, step.slot);
-      ready.count = spec.parts[static_cast<std::size_t>(part)];
+      ready.count = spec.parts[part];
       break;
     case Kind::join:
       if (peer < spec.member) slots.swap(step.slot, step.source);
       ready.kind = Kind::fold;
       ready.source = slots.address_of_slot(peer, step.source);
       ready.target = slots.address_of_slot(peer, step.slot);
-      ready.count = spec.parts[static_cast<std::size_t>(part)];
+      ready.count = spec.parts[part];
       break;
     case Kind::wait:
     case Kind::wait_sends:
@@ -240,7 +238,7 @@ void Stepwise::prepare_stamps(const GroupSpec& spec) {
     const bool moves =
         step.kind != Kind::wait && step.kind != Kind::wait_sends && step.kind != Kind::copy && step.kind != Kind::fold;
     const auto known = [&](const Stamp& stamp) { return stamp.task == step.peer; };
-    if (moves && step.peer != spec.tasks[static_cast<std::size_t>(spec.member)] && std::ranges::none_of(stamps_, known))
+    if (moves && step.peer != spec.tasks[spec.member] && std::ranges::none_of(stamps_, known))
       stamps_.push_back({.task = step.peer});
   }
   sends_.reserve(steps_.size() + stamps_.size());

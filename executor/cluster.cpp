@@ -87,7 +87,7 @@ int Cluster::size() const {
   return job_->topology.size();
 }
 std::vector<std::string> Cluster::gpus() const {
-  const TaskInfo& info = job_->topology.tasks[static_cast<std::size_t>(rank())];
+  const TaskInfo& info = job_->topology.tasks[rank()];
   std::vector<std::string> all;
   for (int gpu = 0; gpu < info.gpus; ++gpu)
     all.emplace_back(job_->devices->table->describe(job_->devices->library.get(), info.first_gpu + gpu));
@@ -102,7 +102,7 @@ int Cluster::local_rank() const {
 }
 int Cluster::local_size() const {
   const auto& tasks = job_->topology.tasks;
-  const auto host = tasks[static_cast<std::size_t>(rank())].host;
+  const auto host = tasks[rank()].host;
   return static_cast<int>(
       std::count_if(tasks.begin(), tasks.end(), [&](const TaskInfo& task) { return task.host == host; }));
 }
@@ -117,13 +117,13 @@ std::span<const int> Cluster::local_tasks() const {
 }
 
 int Cluster::process_of(int task) const {
-  return job_->processes[static_cast<std::size_t>(task)];
+  return job_->processes[task];
 }
 
 Transport& Cluster::transport(int local_task) const {
   const auto at = std::find(job_->local_tasks.begin(), job_->local_tasks.end(), local_task);
   FERRY_ASSERT(at != job_->local_tasks.end(), "task " + std::to_string(local_task) + " is not in this process");
-  return *job_->transports[static_cast<std::size_t>(at - job_->local_tasks.begin())];
+  return *job_->transports[at - job_->local_tasks.begin()];
 }
 
 void Cluster::barrier(source_location at) const {

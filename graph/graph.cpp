@@ -341,7 +341,7 @@ std::optional<ValueId> Graph::captured_by(ValueId parameter) const {
   const auto capturing = std::span(parameters_).last(captures_.size());
   const auto found = std::find(capturing.begin(), capturing.end(), parameter);
   if (found == capturing.end()) return std::nullopt;
-  return captures_[static_cast<std::size_t>(found - capturing.begin())];
+  return captures_[found - capturing.begin()];
 }
 
 void Graph::set_results(std::span<const Value> results) {

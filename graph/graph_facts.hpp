@@ -22,11 +22,9 @@ class GraphFacts final : public OpFacts {
   explicit GraphFacts(const Op& op) : GraphFacts(op.graph(), op.inputs(), op.attrs()) {}
 
   [[nodiscard]] int inputs() const override { return static_cast<int>(inputs_.size()); }
-  [[nodiscard]] const Type& input(int i) const override { return graph_.type(inputs_[static_cast<std::size_t>(i)]); }
+  [[nodiscard]] const Type& input(int i) const override { return graph_.type(inputs_[i]); }
   [[nodiscard]] const Attrs& attrs() const override { return attrs_; }
-  [[nodiscard]] const Tensor* constant(int i) const override {
-    return graph_.constant_value(inputs_[static_cast<std::size_t>(i)]);
-  }
+  [[nodiscard]] const Tensor* constant(int i) const override { return graph_.constant_value(inputs_[i]); }
   [[nodiscard]] std::vector<Type> results(std::string_view name) const override;
 
  private:

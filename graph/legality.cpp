@@ -139,9 +139,8 @@ class GraphCheck {
       require(body.parameters().size() == static_cast<std::size_t>(carried) + body.captures().size(), op,
               "a body has not one parameter for each carried and captured value");
       for (std::int64_t i = 0; i < carried; ++i)
-        require(compatible(graph_.type(inputs[static_cast<std::size_t>(i)]),
-                           body.type(body.parameters()[static_cast<std::size_t>(i)])),
-                op, "a body takes a carried value as another type");
+        require(compatible(graph_.type(inputs[i]), body.type(body.parameters()[i])), op,
+                "a body takes a carried value as another type");
       for (ValueId capture : body.captures())
         require(inputs[next++] == capture, op, "its last inputs are not what its bodies capture");
     }

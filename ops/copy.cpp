@@ -44,7 +44,7 @@ class Copier {
       return;
     }
     const Values outputs = copy_op(op, to_, inputs, draws_);
-    for (int i = 0; i < op.outputs(); ++i) copies_[op.output(i)] = outputs[static_cast<std::size_t>(i)];
+    for (int i = 0; i < op.outputs(); ++i) copies_[op.output(i)] = outputs[i];
   }
 
   const Graph& from_;
@@ -69,7 +69,7 @@ SubgraphRef copy_body(const Op& op, const Graph& body, Graph& to, const Values& 
       continue;
     }
     const auto of = std::ranges::find(op.inputs(), body.captures()[i - declared]) - op.inputs().begin();
-    arguments.push_back(copy.capture(inputs[static_cast<std::size_t>(of)]));
+    arguments.push_back(copy.capture(inputs[of]));
   }
   const Scope here = owner.build(copy);
   copy.set_results(Copier(body, copy, draws).results(arguments));

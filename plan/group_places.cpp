@@ -9,9 +9,9 @@ Membership GroupPlaces::of(std::uint32_t grouping, int task) {
     places.resize(plan_.class_of.size());
     for (const std::vector<std::int32_t>& group : plan_.groupings[grouping])
       for (std::size_t member = 0; member < group.size(); ++member)
-        places[static_cast<std::size_t>(group[member])] = {&group, static_cast<int>(member)};
+        places[group[member]] = {&group, static_cast<int>(member)};
   }
-  return places[static_cast<std::size_t>(task)];
+  return places[task];
 }
 
 std::vector<std::int64_t> GroupPlaces::begin(const Window& window, int task) {

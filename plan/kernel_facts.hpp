@@ -18,7 +18,7 @@ class PlanKernelFacts final : public OpFacts {
   /// `attrs` must outlive this object.
   PlanKernelFacts(std::vector<Type> inputs, const Attrs& attrs) : inputs_(std::move(inputs)), attrs_(attrs) {}
   [[nodiscard]] int inputs() const override { return static_cast<int>(inputs_.size()); }
-  [[nodiscard]] const Type& input(int i) const override { return inputs_[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] const Type& input(int i) const override { return inputs_[i]; }
   [[nodiscard]] const Attrs& attrs() const override { return attrs_; }
   [[nodiscard]] const Tensor* constant(int) const override { return nullptr; }
   [[nodiscard]] std::vector<Type> results(std::string_view) const override { fail("is no kernel: it has bodies"); }

@@ -418,7 +418,7 @@ struct Plan {
   [[nodiscard]] SourceLine line(std::uint32_t id) const {
     return id == kNone ? SourceLine() : SourceLine(string(lines[id].file), lines[id].line);
   }
-  [[nodiscard]] const PlanClass& class_for(int task) const { return classes[class_of[static_cast<std::size_t>(task)]]; }
+  [[nodiscard]] const PlanClass& class_for(int task) const { return classes[class_of[task]]; }
   // Deleted because attrs hold tensors: compare files (plan_file.hpp).
   bool operator==(const Plan& other) const = delete;
 };

@@ -17,11 +17,11 @@ void require_tasks(const Plan& plan, const Topology& topology) {
         .hint("start {}, or make the plan again from its graph", plan.topology.size());
   for (int task = 0; task < topology.size(); ++task) {
     const auto wanted = static_cast<int>(plan.class_for(task).threads);
-    const int there = topology.tasks[static_cast<std::size_t>(task)].threads;
+    const int there = topology.tasks[task].threads;
     if (wanted > there)
       throw Error(Code::plan, "the plan is for {} threads on task {}, which has {}", wanted, task, there)
           .hint("--threads {}, if a task may run on as many cores, or make the plan again from its graph", wanted);
-    const int gpus = topology.tasks[static_cast<std::size_t>(task)].gpus;
+    const int gpus = topology.tasks[task].gpus;
     for (const PlanDevice& device : plan.class_for(task).devices)
       if (device.kind == DeviceKind::gpu && static_cast<std::int64_t>(device.index) >= gpus)
         throw Error(Code::plan, "the plan is for gpu:{} of task {}, which has {}", device.index, task,
@@ -56,10 +56,10 @@ void require_gpu_groups(const Plan& plan, const Topology& topology) {
     if (plan.schedules[collective.schedule].via != Via::library) continue;
     for (const auto& group : plan.groupings[collective.grouping]) {
       if (topology.join_gpus(group)) continue;
-      const auto alone = std::ranges::find_if(
-          group, [&](std::int32_t task) { return topology.tasks[static_cast<std::size_t>(task)].gpu_group < 0; });
+      const auto alone =
+          std::ranges::find_if(group, [&](std::int32_t task) { return topology.tasks[task].gpu_group < 0; });
       const std::int32_t task = alone == group.end() ? group.front() : *alone;
-      const std::string& why = topology.tasks[static_cast<std::size_t>(task)].no_gpu_group;
+      const std::string& why = topology.tasks[task].no_gpu_group;
       throw Error(Code::plan, "the plan is for GPUs that work together, and that of task " + std::to_string(task) +
                                   " does not here" + (why.empty() ? "" : ": " + why))
           .hint("make the plan anew, where it is to run: ferry plan GRAPH --save FILE.plan");

@@ -14,10 +14,9 @@ int main(int argc, char** argv) {
   constexpr std::int64_t kSize = 64;
   ferry::Tensor matrix(ferry::DType::float64, {kSize, kSize}), right(ferry::DType::float64, {kSize, 1});
   for (std::int64_t i = 0; i < kSize; ++i) {
-    right.mutable_data<double>()[static_cast<std::size_t>(i)] = std::sin(static_cast<double>(i));
+    right.mutable_data<double>()[i] = std::sin(static_cast<double>(i));
     for (std::int64_t k = 0; k < kSize; ++k)
-      matrix.mutable_data<double>()[static_cast<std::size_t>(i * kSize + k)] =
-          i == k ? 4 : 1.0 / static_cast<double>((i - k) * (i - k) + 1);
+      matrix.mutable_data<double>()[i * kSize + k] = i == k ? 4 : 1.0 / static_cast<double>((i - k) * (i - k) + 1);
   }
 
   ferry::Graph g;

@@ -61,7 +61,7 @@ int sheet(const std::string& folder, const std::string& file) {
   int right = 0;
   for (int i = 0; i < count; ++i) {
     const int left = 8 + i % kColumns * kCell, top = 8 + i / kColumns * (kCell + kText);
-    const auto label = std::to_integer<std::size_t>(labels.bytes[static_cast<std::size_t>(i)]);
+    const auto label = std::to_integer<std::size_t>(labels.bytes[i]);
     std::int64_t guess = 0;
     std::memcpy(&guess, guesses.bytes.data() + static_cast<std::size_t>(i) * 8, 8);
     const bool good = guess == static_cast<std::int64_t>(label);

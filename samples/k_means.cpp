@@ -14,8 +14,7 @@ int main(int argc, char** argv) {
   auto everywhere = g.on(g.mesh("points"));
   // Point i is near (0, 0), (4, 0) or (8, 0), by i mod 3.
   ferry::Tensor middles(ferry::DType::float64, {kPoints, 2});
-  for (std::int64_t i = 0; i < kPoints; ++i)
-    middles.mutable_data<double>()[static_cast<std::size_t>(2 * i)] = static_cast<double>(i % 3 * 4);
+  for (std::int64_t i = 0; i < kPoints; ++i) middles.mutable_data<double>()[2 * i] = static_cast<double>(i % 3 * 4);
   const Value points =
       (g.constant(middles) + ferry::normal(g, {kPoints, 2}, 0, 0.5, ferry::DType::float64)).laid({split(0)});
   const Value start = g.constant(ferry::Tensor::of<double>({kClusters, 2}, {1, 1, 2, 2, 3, 3}));

@@ -13,10 +13,9 @@ int main(int argc, char** argv) {
   ferry::Tensor matrix(ferry::DType::float64, {kSize, kSize});
   for (std::int64_t i = 0; i < kSize; ++i)
     for (std::int64_t k = std::max<std::int64_t>(i - 1, 0); k <= std::min(i + 1, kSize - 1); ++k)
-      matrix.mutable_data<double>()[static_cast<std::size_t>(i * kSize + k)] = i == k ? 2 : -1;
+      matrix.mutable_data<double>()[i * kSize + k] = i == k ? 2 : -1;
   ferry::Tensor start(ferry::DType::float64, {kSize, 1});
-  for (std::int64_t i = 0; i < kSize; ++i)
-    start.mutable_data<double>()[static_cast<std::size_t>(i)] = i % 2 == 0 ? 1 : -1;
+  for (std::int64_t i = 0; i < kSize; ++i) start.mutable_data<double>()[i] = i % 2 == 0 ? 1 : -1;
 
   ferry::Graph g;
   auto everywhere = g.on(g.mesh("rows"));

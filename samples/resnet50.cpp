@@ -98,7 +98,7 @@ class Network {
     std::int64_t channels = 64;
     for (std::int64_t stage = 0; stage < 4; ++stage) {
       const std::int64_t width = 64 << stage;
-      for (std::int64_t b = 0; b < kBlocks[static_cast<std::size_t>(stage)]; ++b) {
+      for (std::int64_t b = 0; b < kBlocks[stage]; ++b) {
         const std::string name = "stage" + std::to_string(stage + 1) + "/block" + std::to_string(b + 1);
         made.emplace_back(parameters, name, channels, width, stage > 0 && b == 0 ? 2 : 1);
         channels = 4 * width;

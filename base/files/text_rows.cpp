@@ -69,8 +69,8 @@ std::int64_t TextRows::line(std::int64_t row) const {
 }
 
 FileBytes TextRows::read(const FileReader& file, std::int64_t first, std::int64_t count) const {
-  const std::uint64_t begin = begins_[static_cast<std::size_t>(first)];
-  FileBytes text(begins_[static_cast<std::size_t>(first + count)] - begin);
+  const std::uint64_t begin = begins_[first];
+  FileBytes text(begins_[first + count] - begin);
   file.read(begin, text.span());
   return text;
 }

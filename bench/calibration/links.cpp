@@ -64,7 +64,7 @@ class Links {
     return std::nullopt;
   }
 
-  [[nodiscard]] std::int32_t host(int task) const { return tasks_[static_cast<std::size_t>(task)].host; }
+  [[nodiscard]] std::int32_t host(int task) const { return tasks_[task].host; }
 
   [[nodiscard]] std::optional<EvenHosts> even_hosts() const {
     std::set<std::int32_t> hosts;
@@ -211,8 +211,8 @@ Calibration calibrate(const Cluster& cluster, double seconds) {
   Calibration result;
   const bool alone = cluster.size() == 1;
   cluster.barrier();
-  result.costs.compute = measure_computing(cluster.topology().tasks[static_cast<std::size_t>(cluster.rank())].threads,
-                                           alone ? seconds : kOfComputing * seconds);
+  result.costs.compute =
+      measure_computing(cluster.topology().tasks[cluster.rank()].threads, alone ? seconds : kOfComputing * seconds);
   cluster.barrier();
   if (!alone) Links(cluster, budget.next(), result).measure();
   return result;

@@ -43,7 +43,7 @@ Value random_maxima(Graph& g, const Value& x) {
   std::uint64_t state = 1;
   in_blocks(g, kRandomOps, [&] {
     state = state * 6364136223846793005U + 1442695040888963407U;
-    made.push_back(maximum(made.back(), made[static_cast<std::size_t>((state >> 33) % made.size())]));
+    made.push_back(maximum(made.back(), made[(state >> 33) % made.size()]));
   });
   return made.back();
 }

@@ -73,7 +73,7 @@ void chain(Planned& planned, int tasks) {
 /// Seconds to plan and verify for `tasks` tasks.
 double plan(const Planned& planned, int tasks) {
   Topology topology = Topology::local(tasks);
-  for (int t = 0; t < tasks; ++t) topology.tasks[static_cast<std::size_t>(t)].host = t / kTensor;
+  for (int t = 0; t < tasks; ++t) topology.tasks[t].host = t / kTensor;
   const TimePoint begin = system_clock().now();
   require_verified(make_plan(planned.graph, planned.signature, topology, AllKernels()).plan);
   return std::chrono::duration<double>(system_clock().now() - begin).count();

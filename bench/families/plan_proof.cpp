@@ -63,7 +63,7 @@ std::vector<Figure> proof() {
   Graph graph;
   const Signature signature = transformer_step(graph);
   Topology topology = Topology::local(kTasksOfProof);
-  for (int t = 0; t < kTasksOfProof; ++t) topology.tasks[static_cast<std::size_t>(t)].host = t / kTensorOfProof;
+  for (int t = 0; t < kTasksOfProof; ++t) topology.tasks[t].host = t / kTensorOfProof;
   std::vector<Figure> figures;
   const auto add = [&](std::string part, double value, const char* unit) {
     Figure figure;

@@ -124,7 +124,7 @@ std::vector<Value> add_task_graph(Graph& graph, std::string_view pattern, std::i
       const auto here = place(point);
       const Ints before = points_before(pattern, timestep, point);
       Values inputs;
-      for (std::int64_t p : before) inputs.push_back(last[static_cast<std::size_t>(p)]);
+      for (std::int64_t p : before) inputs.push_back(last[p]);
       const Attrs attrs{{"timestep", timestep}, {"timesteps", timesteps}, {"point", point}, {"before", before}};
       now.push_back(graph.add(kPoint, inputs, attrs, SourceLine())[0]);
     }

@@ -19,15 +19,13 @@ struct OneByOne {
     for (int m = 0; m < kMessages; ++m) {
       const std::int64_t at = m * count;
       scale_and_add(out.data() + at, in.data() + at, count, 1, 1);
-      MPI_Isend(out.data() + at, static_cast<int>(count), MPI_FLOAT, 1 - rank, m, MPI_COMM_WORLD,
-                &requests[static_cast<std::size_t>(m)]);
+      MPI_Isend(out.data() + at, static_cast<int>(count), MPI_FLOAT, 1 - rank, m, MPI_COMM_WORLD, &requests[m]);
     }
     MPI_Waitall(kMessages, requests.data(), MPI_STATUSES_IGNORE);
   }
   void receive() {
     for (int m = 0; m < kMessages; ++m)
-      MPI_Irecv(in.data() + m * count, static_cast<int>(count), MPI_FLOAT, 1 - rank, m, MPI_COMM_WORLD,
-                &requests[static_cast<std::size_t>(m)]);
+      MPI_Irecv(in.data() + m * count, static_cast<int>(count), MPI_FLOAT, 1 - rank, m, MPI_COMM_WORLD, &requests[m]);
     MPI_Waitall(kMessages, requests.data(), MPI_STATUSES_IGNORE);
   }
   void run(std::int64_t rounds) {

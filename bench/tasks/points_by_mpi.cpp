@@ -29,7 +29,7 @@ PointsByMpi::Timestep PointsByMpi::timestep(const std::string& pattern, std::int
 
 void PointsByMpi::exchange(const Timestep& timestep) {
   const auto at = [](auto& all, std::int64_t point) -> auto& {
-    return all[static_cast<std::size_t>(point)];
+    return all[point];
   };
   const auto tag = [](const Edge& edge) { return static_cast<int>(edge.from * kPoints + edge.to); };
   requests_.clear();
@@ -45,7 +45,7 @@ void PointsByMpi::exchange(const Timestep& timestep) {
 
 void PointsByMpi::run(std::int64_t timesteps, std::int64_t iterations) {
   for (std::int64_t k = 0; k < timesteps; ++k, ++now_) {
-    const Timestep& timestep = timesteps_[static_cast<std::size_t>(now_ % kPeriod)];
+    const Timestep& timestep = timesteps_[now_ % kPeriod];
     exchange(timestep);
     for (std::size_t point = 0; point < outputs_.size(); ++point) {
       const auto number = static_cast<std::int64_t>(point);

@@ -12,7 +12,7 @@ Hub::Hub(int tasks, TaskRange here)
 Lane& Hub::make_lane(int from, int to) {
   const std::lock_guard lock(making_);
   if (Lane* const made = find_lane(from, to); made != nullptr) return *made;
-  Task& task = tasks_[static_cast<std::size_t>(from)];
+  Task& task = tasks_[from];
   LaneBlocks* row = task.lanes.load(std::memory_order_relaxed);
   if (row == nullptr) {
     row = &rows_.emplace_back((tasks_.size() + kBlock - 1) / kBlock);

@@ -36,9 +36,9 @@ class Hub final : public ControlSender {
     return made != nullptr ? *made : make_lane(from, to);
   }
   /// Notified when something changes for `task`.
-  [[nodiscard]] EventCount& events(int task) { return tasks_[static_cast<std::size_t>(task)].events; }
+  [[nodiscard]] EventCount& events(int task) { return tasks_[task].events; }
   /// The number of buffers of `task` that other threads are reading or writing.
-  [[nodiscard]] std::atomic<int>& copies(int task) { return tasks_[static_cast<std::size_t>(task)].copies; }
+  [[nodiscard]] std::atomic<int>& copies(int task) { return tasks_[task].copies; }
 
   [[nodiscard]] bool failed() const { return failed_.load(std::memory_order_acquire); }
   [[nodiscard]] std::optional<Failure> failure();
@@ -77,7 +77,7 @@ class Hub final : public ControlSender {
   };
   /// The lane, or null if it is not made yet.
   [[nodiscard]] Lane* find_lane(int from, int to) {
-    const LaneBlocks* const lanes = tasks_[static_cast<std::size_t>(from)].lanes.load(std::memory_order_acquire);
+    const LaneBlocks* const lanes = tasks_[from].lanes.load(std::memory_order_acquire);
     if (lanes == nullptr) return nullptr;
     const auto at = static_cast<std::size_t>(to);
     const LaneBlock* const block = (*lanes)[at / kBlock].load(std::memory_order_acquire);

@@ -204,8 +204,7 @@ bool Relay::exchange_texts() {
       for (BlobReader reader(process); !reader.empty();) texts.emplace_back(reader.text());
     FERRY_ASSERT(static_cast<int>(texts.size()) == tasks(), "the processes have other numbers of tasks");
     hub_->with_control([&](ControlPlane& control) {
-      for (const int task : control.others())
-        control.handle_word(task, Word::text, texts[static_cast<std::size_t>(task)]);
+      for (const int task : control.others()) control.handle_word(task, Word::text, texts[task]);
     });
   } catch (const AbsentError& error) {
     hub_->with_control([&](ControlPlane& control) {

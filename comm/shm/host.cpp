@@ -69,7 +69,7 @@ Host find_neighbours(Transport& inner, int threads, const Deadline& deadline) {
   const auto all_facts = inner.exchange(pack_facts({threads, fenced, host.own ? host.own->ticket() : ""}), deadline);
   std::string opened = " ";
   for (int task = 0; task < tasks && host.own; ++task) {
-    const SharingFacts facts = unpack_facts(all_facts[static_cast<std::size_t>(task)]);
+    const SharingFacts facts = unpack_facts(all_facts[task]);
     auto segment = task == self ? nullptr : Segment::open(facts.ticket);
     if (!segment || segment->bytes() < lane_offset(tasks)) continue;
     opened += std::to_string(task) + " ";
@@ -83,14 +83,12 @@ Host find_neighbours(Transport& inner, int threads, const Deadline& deadline) {
   }
   if (!host.neighbours.empty()) host.own->reserve(0, kPage, "waking task " + std::to_string(self));
   const auto lists = inner.exchange(opened, deadline);
-  std::erase_if(host.neighbours, [&](const Neighbour& near) {
-    return !contains_number(lists[static_cast<std::size_t>(near.task)], self);
-  });
+  std::erase_if(host.neighbours, [&](const Neighbour& near) { return !contains_number(lists[near.task], self); });
   if (host.neighbours.empty()) return {};
   int threads_here = threads;
   host.fenced = fenced;
   for (const Neighbour& near : host.neighbours) {
-    const SharingFacts facts = unpack_facts(all_facts[static_cast<std::size_t>(near.task)]);
+    const SharingFacts facts = unpack_facts(all_facts[near.task]);
     threads_here += facts.threads;
     host.fenced = host.fenced || facts.fenced;
   }

@@ -122,7 +122,7 @@ ShmTransport::ShmTransport(std::unique_ptr<Transport> inner, shm::Host host, int
       threads_(threads),
       peers_(static_cast<std::size_t>(inner_->tasks())) {
   for (shm::Neighbour& near : host_.neighbours) {
-    auto& peer = peers_[static_cast<std::size_t>(near.task)];
+    auto& peer = peers_[near.task];
     peer = std::make_unique<Peer>(near, *host_.own, task());
     near_.push_back(peer.get());
   }
@@ -142,7 +142,7 @@ std::unique_ptr<Transport> ShmTransport::renewed(std::chrono::milliseconds deadl
 
 Peer* ShmTransport::near(int peer) const {
   FERRY_ASSERT(peer >= 0 && static_cast<std::size_t>(peer) < peers_.size(), "peer out of range");
-  return peers_[static_cast<std::size_t>(peer)].get();
+  return peers_[peer].get();
 }
 
 void ShmTransport::check() {
@@ -283,7 +283,7 @@ bool ShmTransport::takes(int peer, std::uint64_t bytes) const {
 }
 
 bool ShmTransport::take(int peer, std::uint32_t channel, std::span<std::byte> bytes) {
-  Inbox& in = peers_[static_cast<std::size_t>(peer)]->in;
+  Inbox& in = peers_[peer]->in;
   if (in.take(channel, bytes.data(), bytes.size())) {
     in.fetch_ahead();
     return moved_ = true;
@@ -302,7 +302,7 @@ bool ShmTransport::done(Ticket ticket) {
     return true;
   }
   auto* transfer = reinterpret_cast<Transfer*>(ticket);
-  Peer& peer = *peers_[static_cast<std::size_t>(transfer->peer)];
+  Peer& peer = *peers_[transfer->peer];
   if (peer.lost) return give_up(*transfer);
   if (!transfer->sends) {
     if (!transfer->receiving.complete) moved_ = peer.in.handle_cells() || moved_;

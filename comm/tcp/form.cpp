@@ -85,7 +85,7 @@ void accept_others(const Socket& listener, const std::string& key, std::vector<S
   for (;;) {
     std::vector<int> absent;
     for (int task = options.task + 1; task < options.tasks; ++task)
-      if (!connections[static_cast<std::size_t>(task)].open()) absent.push_back(task);
+      if (!connections[task].open()) absent.push_back(task);
     if (absent.empty()) return;
     check_interrupt();
     if (deadline.expired())
@@ -104,7 +104,7 @@ void accept_others(const Socket& listener, const std::string& key, std::vector<S
     for (AcceptedConnection& connection : acceptor.advance()) {
       const int task = connection.hello.from;
       if (task <= options.task || task >= options.tasks || connection.hello.tasks != options.tasks) continue;
-      Socket& place = connections[static_cast<std::size_t>(task)];
+      Socket& place = connections[task];
       if (!place.open()) place = std::move(connection.socket);
     }
   }
@@ -174,7 +174,7 @@ std::shared_ptr<Job> form_job(const TcpOptions& given) try {
     make_room_for(options.tasks);
     const Joined joined =
         options.rendezvous.empty() ? join_by_address(options, deadline) : join_or_announce(options, deadline);
-    const std::string here = joined.addresses[static_cast<std::size_t>(options.task)].host();
+    const std::string here = joined.addresses[options.task].host();
     tasks_here = static_cast<int>(std::ranges::count(joined.addresses, here, &Address::host));
     const std::string key = job_key(options.secret, joined.job);
     for (int peer = 0; peer < options.task; ++peer) {

@@ -76,7 +76,7 @@ void Job::poll(std::chrono::microseconds at_most) {
   }
   std::array<epoll_event, 64> events;
   const int count = epoll_wait(events_.get(), events.data(), static_cast<int>(events.size()), 0);
-  for (int i = 0; i < count; ++i) poll_peer(static_cast<int>(events[static_cast<std::size_t>(i)].data.u32));
+  for (int i = 0; i < count; ++i) poll_peer(static_cast<int>(events[i].data.u32));
 }
 
 void Job::poll_peer(int task) {
@@ -101,7 +101,7 @@ void Job::read(int task) {
 /// The failure of a connection that has ended with `why`, an errno that tells nothing about the process at the other
 /// end.
 Failure Job::lost_connection(int task, int why) const {
-  const Ends& ends = ends_[static_cast<std::size_t>(task)];
+  const Ends& ends = ends_[task];
   Error error = net::system_error(Code::peer_lost, ends.there.str() + " does not answer " + ends.here.str(), why);
   error.hint(
       "look at what lies between the two: a cable, a switch, a firewall (ip -s link, ss -ti on both sides); "

@@ -36,7 +36,7 @@ class Job final : public PeerUser, public ControlSender {
   [[nodiscard]] int task() const { return task_; }
   [[nodiscard]] int tasks() const { return static_cast<int>(peers_.size()); }
   [[nodiscard]] int tasks_here() const { return tasks_here_; }
-  [[nodiscard]] Peer& peer(int task) { return *peers_[static_cast<std::size_t>(task)]; }
+  [[nodiscard]] Peer& peer(int task) { return *peers_[task]; }
   [[nodiscard]] Transfers& transfers() { return transfers_; }
   /// Error(usage) on another thread than the thread that made the job.
   void check_thread() const;
@@ -61,7 +61,7 @@ class Job final : public PeerUser, public ControlSender {
   /// Whether the task has left in order and its connection has ended, so that no message to or from it can complete.
   /// Returns false for a spared task: the other tasks decide whether it is lost, and then its messages are completed.
   [[nodiscard]] bool has_gone(int task) const {
-    const Connection* const connection = peers_[static_cast<std::size_t>(task)]->connection();
+    const Connection* const connection = peers_[task]->connection();
     return connection != nullptr && !connection->socket().open() && control_.has_left(task) &&
            !control_.is_spared(task);
   }

@@ -145,7 +145,7 @@ void RendezvousServer::State::admit(AcceptedConnection connection) {
                                          " of " + std::to_string(tasks) + ", in a job of " +
                                          std::to_string(joined_tasks.size()))
                       .hint("WORLD_SIZE is the same for all tasks; RANK counts from 0"));
-  auto& joined_task = joined_tasks[static_cast<std::size_t>(task)];
+  auto& joined_task = joined_tasks[task];
   if (joined_task && complete && who == std::string("(") + joined_task->facts.who.data() + ")")
     return refuse(Error(Code::usage, "rendezvous: task " + std::to_string(task) + " " + who +
                                          " connects again, although its job has been formed")

@@ -365,7 +365,7 @@ void DirectGroup::compare(PreparedCall& made) const {
   made.other_hashes.resize(tasks_.size() - 1);
   auto* other_hashes = made.other_hashes.data();
   for (const std::int32_t task : tasks_) {
-    if (task == tasks_[static_cast<std::size_t>(member_)]) continue;
+    if (task == tasks_[member_]) continue;
     made.tickets.add(
         job_.transport().receive(task, channel(kCompareChannel), std::as_writable_bytes(std::span(other_hashes++, 1))));
     made.tickets.add(job_.transport().send(task, channel(kCompareChannel), std::as_bytes(std::span(&made.hash, 1))));

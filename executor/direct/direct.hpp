@@ -98,7 +98,7 @@ class DirectGroup final : public CallGroup {
   [[nodiscard]] int member() const { return member_; }
   [[nodiscard]] const std::vector<std::int32_t>& tasks() const { return tasks_; }
   [[nodiscard]] CopyMemory& copies() { return copies_; }
-  [[nodiscard]] PairCounts& pair(int member) { return pairs_[static_cast<std::size_t>(member)]; }
+  [[nodiscard]] PairCounts& pair(int member) { return pairs_[member]; }
   /// Called before each call. Error(usage) as Collectives. Drops calls that were prepared for a failed job.
   void begin();
   /// The transport's channel for the group's channel `number`, which is below kChannels.

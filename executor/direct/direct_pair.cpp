@@ -81,7 +81,7 @@ class PairRun : public DirectRun {
  protected:
   [[nodiscard]] Transport& transport() const { return group_.job().transport(); }
   [[nodiscard]] int peer() const { return sends_ ? message_.to : message_.from; }
-  [[nodiscard]] std::int32_t task(int member) const { return group_.tasks()[static_cast<std::size_t>(member)]; }
+  [[nodiscard]] std::int32_t task(int member) const { return group_.tasks()[member]; }
   [[nodiscard]] const PairMessage& message() const { return message_; }
   /// send_description() sends a description of the message, receive_description() receives one.
   void send_description(std::uint32_t channel, std::span<const std::byte> bytes) {

@@ -26,7 +26,7 @@ std::vector<Introduction> split_resources(const std::vector<Introduction>& proce
   for (int task = 0; task < tasks; ++task) {
     const int process = process_of_task(task, tasks, count);
     const int here = first_task_of(process + 1, tasks, count) - first_task_of(process, tasks, count);
-    Introduction share = processes[static_cast<std::size_t>(process)];
+    Introduction share = processes[process];
     if (count < tasks) share.lends.clear();  // tasks that share a process communicate through a relay
     if (share.threads > 0) share.threads = std::max(1, std::min(share.threads, share.cores) / here);
     if (share.memory_bytes > 0)
@@ -53,7 +53,7 @@ void spread(std::vector<Introduction>& tasks, int hosts) {
   if (hosts > count)
     throw Error(Code::usage, "--hosts {}: the job has {}", hosts, plural(count, "task")).hint("--tasks {}", hosts);
   for (int task = 0; task < count; ++task) {
-    Introduction& it = tasks[static_cast<std::size_t>(task)];
+    Introduction& it = tasks[task];
     it.host_name = it.proof = "host " + std::to_string(process_of_task(task, count, hosts));
   }
 }
@@ -127,13 +127,13 @@ std::shared_ptr<JobState> form_job(std::vector<std::unique_ptr<Transport>> local
   state->topology = options.elsewhere ? *options.elsewhere : topology_of(tasks, options);
   for (auto& transport : local) state->local_tasks.push_back(transport->task());
   state->transports = std::move(local);
-  const auto& mine = state->topology.tasks[static_cast<std::size_t>(state->local_tasks[0])];
+  const auto& mine = state->topology.tasks[state->local_tasks[0]];
   int threads_here = 0;
   for (const TaskInfo& task : state->topology.tasks)
     if (task.host == mine.host) threads_here += task.threads;
   const Cores cores = allowed_cores();
   state->crowded = is_crowded(mine.threads, threads_here) || mine.threads > cores.count();
-  const Sharers sharers = sharers_of(tasks)[static_cast<std::size_t>(state->local_tasks[0])];
+  const Sharers sharers = sharers_of(tasks)[state->local_tasks[0]];
   const ThreadChoice choice = choose_threads(options.threads, cores, sharers);
   if (may_pin(choice.threads, cores, sharers.cores)) state->pins = cores;
   if (!choice.warning.empty())

@@ -189,8 +189,7 @@ void require_no_problem(const std::vector<Introduction>& tasks, int self) {
   const auto first = std::ranges::find_if(tasks, [](const Introduction& task) { return task.problem.has_value(); });
   if (first == tasks.end()) return;
   const auto number = static_cast<int>(first - tasks.begin());
-  const bool alike = tasks[static_cast<std::size_t>(self)].problem &&
-                     tasks[static_cast<std::size_t>(self)].problem->text() == first->problem->text();
+  const bool alike = tasks[self].problem && tasks[self].problem->text() == first->problem->text();
   const OutputOfLaunch output = output_of_launch();
   JobProblem problem(alike || output != OutputOfLaunch::apart
                          ? *first->problem
@@ -248,7 +247,7 @@ void share_gpus(const std::vector<Introduction>& tasks, Topology& topology) {
   for (const auto& [_, here] : of_host) {
     const auto count = static_cast<std::int32_t>(here.size());
     for (std::int32_t local = 0; local < count; ++local) {
-      TaskInfo& info = topology.tasks[here[static_cast<std::size_t>(local)]];
+      TaskInfo& info = topology.tasks[here[local]];
       const std::int32_t all = info.gpus;
       info.gpus = std::max(1, all / count);
       info.first_gpu = count <= all ? local * info.gpus : local % all;

@@ -35,7 +35,7 @@ std::vector<FlightFile::Task> gather_tasks(Watch& watch) {
   std::vector<FlightFile::Task> tasks;
   const std::vector<FlightRecord> records = watch.flights().gather(watch.answering(), kGatherTimeout);
   for (const TaskStatus& task : watch.statuses())
-    tasks.push_back({who(task), state_text(task), events_of(records[static_cast<std::size_t>(task.pulse.task)])});
+    tasks.push_back({who(task), state_text(task), events_of(records[task.pulse.task])});
   return tasks;
 }
 
@@ -49,7 +49,7 @@ void write_flight(const std::string& file, const Error& error, Watch* watch,
   if (!gathers) return;
   FlightFile flight{.error = error.what(), .time = static_cast<std::int64_t>(wall_seconds()), .tasks = {}};
   flight.tasks = watch != nullptr ? gather_tasks(*watch) : std::vector<FlightFile::Task>{{"task 0", "", {}}};
-  for (const auto& [task, record] : own) flight.tasks[static_cast<std::size_t>(task)].events = events_of(record);
+  for (const auto& [task, record] : own) flight.tasks[task].events = events_of(record);
   write_flight_file(local_files(), file, flight);
   if (watch != nullptr) watch->flights().end();
 } catch (const std::exception& problem) {

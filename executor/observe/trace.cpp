@@ -229,7 +229,7 @@ Duration clock_offset(Transport& transport, const Deadline& deadline) {
   }
   const auto all = transport.exchange(times.take(), deadline);
   BlobReader first(all[0]);
-  BlobReader mine(all[static_cast<std::size_t>(transport.task())]);
+  BlobReader mine(all[transport.task()]);
   std::vector<std::int64_t> offsets;
   for (int round = 0; round < kRounds; ++round) {
     const std::int64_t theirs = first.number();

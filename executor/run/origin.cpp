@@ -39,7 +39,7 @@ class OriginSearch {
   Found of(int task, std::uint32_t buffer, int moves = 0) {
     const PlanClass& role = plan_.class_for(task);
     const std::uint32_t storage = storage_of(role, buffer);
-    const std::uint32_t of_class = plan_.class_of[static_cast<std::size_t>(task)];
+    const std::uint32_t of_class = plan_.class_of[task];
     if (!seen_.emplace(of_class, storage).second) return {};
     if (moves > kMostMoves) return Origin{Code::program, "ops far before it"};
     Found found;

@@ -81,7 +81,7 @@ class Queues {
     DeviceWork work;
     Devices::Owned graph;
   };
-  [[nodiscard]] WorkItem& item_of(const Resolved& r) { return works_[static_cast<std::size_t>(r.plan - first_)]; }
+  [[nodiscard]] WorkItem& item_of(const Resolved& r) { return works_[r.plan - first_]; }
   void find_works(const KernelTable& kernels);
   void find_stretches();
   [[nodiscard]] std::unique_ptr<GpuCollective> collective_of(const Instruction& instruction,

@@ -111,7 +111,7 @@ struct TaskExecutor::State {
   Traffic measured;
   std::vector<std::int64_t> region_runs;
   const std::function<void(int)> on_walker = [this](int walker) {
-    if (static_cast<std::size_t>(walker) < walkers.size()) walkers[static_cast<std::size_t>(walker)].run(region);
+    if (static_cast<std::size_t>(walker) < walkers.size()) walkers[walker].run(region);
   };
 };
 

@@ -98,7 +98,7 @@ void Workers::for_each(std::int64_t n, std::int64_t grain, const Body& body) {
     }
     return;
   }
-  Slot& slot = walker.slots[static_cast<std::size_t>(walker.depth++)];
+  Slot& slot = walker.slots[walker.depth++];
   slot.n = n;
   slot.grain = grain;
   slot.body = &body;
@@ -161,7 +161,7 @@ void Workers::run_chunk(Slot& slot, std::int64_t chunk) {
 bool Workers::help() {
   if (open_.load(std::memory_order_relaxed) == 0) return false;
   for (int walker = 0; walker < threads_; ++walker) {
-    for (Slot& slot : walkers_[static_cast<std::size_t>(walker)].slots) {
+    for (Slot& slot : walkers_[walker].slots) {
       if (help_with(slot)) return true;
     }
   }

@@ -393,7 +393,7 @@ void require_same_steps(std::int64_t first, std::int64_t other, std::size_t task
 
 void require_same_feeds(const FeedGivers& givers, const FeedMap& feeds, const JobMember& member,
                         const std::function<SourceLine(const std::string& name)>& line_of) {
-  const auto process_of = [&](std::int32_t task) { return member.cluster().processes[static_cast<std::size_t>(task)]; };
+  const auto process_of = [&](std::int32_t task) { return member.cluster().processes[task]; };
   std::map<std::string, std::map<std::int32_t, std::int64_t>> hashes;  // of each shared feed, by task
   BlobWriter mine;
   for (const auto& [name, tasks] : givers) {

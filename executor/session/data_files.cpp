@@ -76,7 +76,7 @@ void DataFiles::require_same(const Plan& plan, const JobMember& member) {
   const Readers mine = readers_of(plan, plan.class_for(member.task()), compared_);
   for (const auto& [name, reader] : all) compared_.insert(name);
 
-  const auto host = member.cluster().topology.tasks[static_cast<std::size_t>(member.task())].host;
+  const auto host = member.cluster().topology.tasks[member.task()].host;
   Marks places, contents;
   for (const auto& [name, reader] : mine)
     if (!folder_.empty())  // else the op itself reports the error

@@ -90,7 +90,7 @@ std::string packed(const LastRun& run, int threads, int task) {
   std::uint64_t planned_bytes = 0;
   for (const PlanDevice& device : plan.class_for(task).devices) planned_bytes += device.step_bytes + device.state_bytes;
   BlobWriter writer;
-  writer.add(plan.topology.tasks[static_cast<std::size_t>(task)].host_name).add(threads);
+  writer.add(plan.topology.tasks[task].host_name).add(threads);
   add(writer, executor.measured());
   add(writer, planned_traffic(plan, task, executor.region_runs()));
   const auto arenas = executor.arena_bytes();

@@ -8,14 +8,14 @@ namespace {
 
 WorkersOptions workers_of(int task, const JobState& cluster) {
   WorkersOptions options;
-  options.threads = cluster.topology.tasks[static_cast<std::size_t>(task)].threads;
+  options.threads = cluster.topology.tasks[task].threads;
   options.crowded = cluster.crowded;
   if (cluster.pins) options.on_start = [cores = *cluster.pins](int walker) { pin_to_core(cores, walker); };
   return options;
 }
 
 DeviceShare share_of(int task, const JobState& cluster) {
-  const TaskInfo& info = cluster.topology.tasks[static_cast<std::size_t>(task)];
+  const TaskInfo& info = cluster.topology.tasks[task];
   return {.task = task, .first = info.first_gpu, .count = info.gpus};
 }
 

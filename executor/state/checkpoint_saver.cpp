@@ -48,7 +48,7 @@ CheckpointSaver::CheckpointSaver(CheckpointOptions options, std::string request,
       writer_(std::move(writer), tasks) {}
 
 CheckpointSaver::TaskState& CheckpointSaver::state_of(int task) {
-  return states_[static_cast<std::size_t>(std::find(tasks_.begin(), tasks_.end(), task) - tasks_.begin())];
+  return states_[std::find(tasks_.begin(), tasks_.end(), task) - tasks_.begin()];
 }
 
 void CheckpointSaver::require_request(const std::string& request) const {
@@ -160,9 +160,8 @@ bool CheckpointSaver::save(const Boundary& boundary) {
   state.saved = state.boundaries;
   if (options_.before_save) options_.before_save(task);
   if (task == 0) saved_at_ = options_.clock->now();
-  copy_parts(
-      boundary.variables.first_parts(),
-      writer_.copies()[static_cast<std::size_t>(std::find(tasks_.begin(), tasks_.end(), task) - tasks_.begin())]);
+  copy_parts(boundary.variables.first_parts(),
+             writer_.copies()[std::find(tasks_.begin(), tasks_.end(), task) - tasks_.begin()]);
   const std::lock_guard lock(mutex_);
   if (++copied_ < tasks_.size()) return stop;
   copied_ = 0;

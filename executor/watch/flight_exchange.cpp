@@ -17,7 +17,7 @@ constexpr int kEndMessages = 3;
 
 void FlightExchange::set_source(int task, const FlightSource& source) {
   const auto lock = monitor_.lock();
-  sources_[static_cast<std::size_t>(task)] = &source;
+  sources_[task] = &source;
 }
 
 void FlightExchange::remove_source(const FlightSource& source) {
@@ -32,8 +32,7 @@ std::vector<FlightRecord> FlightExchange::gather(std::span<const int> others, Du
   wake_();
   static_cast<void>(monitor_.wait_for(lock, at_most, [this] { return gather_->complete(); }));
   for (const int task : others)
-    if (const std::string* const record = gather_->record(task))
-      records[static_cast<std::size_t>(task)] = unpacked_record(*record);
+    if (const std::string* const record = gather_->record(task)) records[task] = unpacked_record(*record);
   gather_.reset();
   return records;
 }
@@ -91,8 +90,7 @@ bool FlightExchange::send_due(TimePoint now, const Send& send) {
   const auto questions = asks ? gather_->questions(now) : std::vector<FlightGather::Piece>();
   lock.unlock();
   for (const auto& [task, number] : questions)
-    send(processes_[static_cast<std::size_t>(task)],
-         BlobWriter().add(kQuestion).add(self_).add(task).add(number).take());
+    send(processes_[task], BlobWriter().add(kQuestion).add(self_).add(task).add(number).take());
   if (!ends) return asks;
   for (const int process : std::set(processes_.begin(), processes_.end()))
     for (int i = 0; i < kEndMessages && process != self_; ++i) send(process, BlobWriter().add(kEnded).take());

@@ -107,7 +107,7 @@ PeerSockets::PeerSockets(Transport& between, int self, const std::string& interf
     processes_.push_back({card.host, card.id, on_this_machine, on_this_machine ? card.local_name : card.udp_name,
                           on_this_machine ? 0 : sockets_.size() - 1});
   }
-  processes_[static_cast<std::size_t>(self)].name.clear();
+  processes_[self].name.clear();
 }
 
 std::string PeerSockets::sign(std::string bytes) const {
@@ -120,8 +120,7 @@ void PeerSockets::send_signed(const Process& process, std::string_view bytes) co
 }
 
 void PeerSockets::send(int process, std::string bytes) const {
-  if (static_cast<std::size_t>(process) < processes_.size())
-    send_signed(processes_[static_cast<std::size_t>(process)], sign(std::move(bytes)));
+  if (static_cast<std::size_t>(process) < processes_.size()) send_signed(processes_[process], sign(std::move(bytes)));
 }
 
 void PeerSockets::send_to_all(std::string bytes) const {

@@ -32,7 +32,7 @@ std::vector<Link> links_of(std::span<const WorkTimes> tasks) {
       in[to] += link.busy();
     }
   for (Link& link : links) {
-    const double sharing = std::max(out[static_cast<std::size_t>(link.from)], in[static_cast<std::size_t>(link.to)]);
+    const double sharing = std::max(out[link.from], in[link.to]);
     link.whole = link.use->rate() * std::max(sharing, 1.0);
   }
   return links;
@@ -55,8 +55,7 @@ std::vector<SlowLink> judge_links(std::span<const WorkTimes> tasks) {
     if (others.empty()) continue;
     const double slower = median_of(std::move(others)) / link.whole;
     if (slower < kSlower) continue;
-    const double waiting = std::max(waiting_share(tasks[static_cast<std::size_t>(link.from)]),
-                                    waiting_share(tasks[static_cast<std::size_t>(link.to)]));
+    const double waiting = std::max(waiting_share(tasks[link.from]), waiting_share(tasks[link.to]));
     const double cost = std::min(waiting, link.busy() * (1 - 1 / slower));
     if (cost < kLeastCost) continue;
     slow.push_back({link.from, link.to, link.use->rate(), link.use->rate() * slower, cost});

@@ -7,12 +7,12 @@ namespace ferry {
 void SlownessWatch::set(int task, WorkTimes times, TimePoint now) {
   const std::lock_guard lock(mutex_);
   if (!first_) first_ = now;
-  times_[static_cast<std::size_t>(task)] = std::move(times);
+  times_[task] = std::move(times);
 }
 
 WorkTimes SlownessWatch::times(int task) const {
   const std::lock_guard lock(mutex_);
-  return times_[static_cast<std::size_t>(task)];
+  return times_[task];
 }
 
 bool SlownessWatch::due(TimePoint now) {
@@ -28,7 +28,7 @@ std::vector<std::string> SlownessWatch::warnings(std::span<const TaskStatus> tas
     const std::lock_guard lock(mutex_);
     times = times_;
   }
-  const auto name = [&](int task) { return who(tasks[static_cast<std::size_t>(task)]); };
+  const auto name = [&](int task) { return who(tasks[task]); };
   std::vector<std::string> warnings;
   for (const Straggler& straggler : stragglers_.look(times, judge_stragglers(times)))
     warnings.push_back(text_of(straggler, name(straggler.task)));

@@ -59,9 +59,7 @@ class PersistentFindings {
     std::vector<bool> measured(tasks.size());
     for (std::size_t task = 0; task < tasks.size(); ++task)
       measured[task] = std::exchange(samples_[task], tasks[task].samples) != tasks[task].samples;
-    const auto is_measured = [&](const FindingSubject& subject) {
-      return measured[static_cast<std::size_t>(subject.first)];
-    };
+    const auto is_measured = [&](const FindingSubject& subject) { return measured[subject.first]; };
     std::map<FindingSubject, int> before = looks_;
     std::erase_if(looks_, [&](const auto& counted) { return is_measured(counted.first); });
     std::vector<Finding> due;

@@ -69,14 +69,14 @@ void StallDetector::set_pulse(Pulse pulse) {
 }
 
 void StallDetector::store_pulse(Pulse pulse) {
-  Pulse& known = pulses_[static_cast<std::size_t>(pulse.task)];
+  Pulse& known = pulses_[pulse.task];
   moved_ = moved_ || !pulse.has_same_state(known);
   known = std::move(pulse);
 }
 
 bool StallDetector::add_heartbeat(const Heartbeat& beat, TimePoint now) {
   if (beat.process < 0 || beat.process >= std::ssize(processes_) || beat.process == job_.self) return false;
-  Process& process = processes_[static_cast<std::size_t>(beat.process)];
+  Process& process = processes_[beat.process];
   if (beat.number < process.beat) return false;
   process.beat = beat.number;
   process.heard = now;
@@ -87,7 +87,7 @@ bool StallDetector::add_heartbeat(const Heartbeat& beat, TimePoint now) {
 }
 
 void StallDetector::set_state(int process, ProcessState state, TimePoint now) {
-  Process& known = processes_[static_cast<std::size_t>(process)];
+  Process& known = processes_[process];
   if (state != known.state) known.state_since = now;
   known.state = state;
 }
@@ -100,7 +100,7 @@ std::vector<std::int64_t> StallDetector::unheard(TimePoint now) const {
   std::vector<std::int64_t> tasks;
   for (int task = 0; task < std::ssize(pulses_) && tasks.size() < kMostAwaited; ++task) {
     const std::size_t process = process_of(task);
-    if (job_.processes[static_cast<std::size_t>(task)] != job_.self && !names_[process].on_this_machine &&
+    if (job_.processes[task] != job_.self && !names_[process].on_this_machine &&
         now - processes_[process].heard > kFresh)
       tasks.push_back(task);
   }
@@ -114,7 +114,7 @@ std::vector<TaskStatus> StallDetector::make_statuses(TimePoint now, const std::v
     const std::size_t number = process_of(pulse.task);
     TaskStatus& task = tasks.emplace_back();
     task.pulse = pulse;
-    if (lost[static_cast<std::size_t>(pulse.task)]) task.pulse.doing = Pulse::Doing::left;
+    if (lost[pulse.task]) task.pulse.doing = Pulse::Doing::left;
     if (!names_.empty()) {
       task.host = names_[number].host;
       task.pid = names_[number].id.pid;

@@ -51,7 +51,7 @@ class StallDetector {
 
   /// Sets the state of a task of this process.
   void set_pulse(Pulse pulse);
-  [[nodiscard]] const Pulse& pulse(int task) const { return pulses_[static_cast<std::size_t>(task)]; }
+  [[nodiscard]] const Pulse& pulse(int task) const { return pulses_[task]; }
   /// Returns whether the heartbeat counts: it comes from another process and is not older than the last one.
   bool add_heartbeat(const Heartbeat& beat, TimePoint now);
   void set_state(int process, ProcessState state, TimePoint now);
@@ -78,9 +78,7 @@ class StallDetector {
     std::vector<std::int64_t> unheard{};
   };
   void store_pulse(Pulse pulse);
-  [[nodiscard]] std::size_t process_of(int task) const {
-    return static_cast<std::size_t>(job_.processes[static_cast<std::size_t>(task)]);
-  }
+  [[nodiscard]] std::size_t process_of(int task) const { return static_cast<std::size_t>(job_.processes[task]); }
 
   const Job job_;
   const Duration deadline_;

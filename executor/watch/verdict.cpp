@@ -39,7 +39,7 @@ bool awaits(const TaskStatus& task, int other) {
 }
 
 const TaskStatus& at(std::span<const TaskStatus> tasks, std::int64_t task) {
-  return tasks[static_cast<std::size_t>(task)];
+  return tasks[task];
 }
 
 void add_waiting(Error& error, std::span<const TaskStatus> tasks, std::int64_t culprit, Duration patience) {

@@ -48,13 +48,12 @@ std::optional<JobVerdict> judge_error(std::span<const TaskStatus> tasks, int tas
   if (error.code() != Code::stalled) return std::nullopt;
   const auto* const absent = dynamic_cast<const AbsentError*>(&error);
   if (absent == nullptr) {
-    const bool waits = tasks[static_cast<std::size_t>(task)].pulse.doing == Pulse::Doing::waiting;
+    const bool waits = tasks[task].pulse.doing == Pulse::Doing::waiting;
     return waits ? judge_stalled(tasks, deadline) : std::nullopt;
   }
   // Other tasks that wait in the exchange find the same absent tasks now. The first of them prints the verdict.
   Error text = error;
-  for (const int other : absent->tasks())
-    text.note(who(tasks[static_cast<std::size_t>(other)]) + " " + doing_text(tasks[static_cast<std::size_t>(other)]));
+  for (const int other : absent->tasks()) text.note(who(tasks[other]) + " " + doing_text(tasks[other]));
   const auto first = std::ranges::find_if(tasks, [&](const TaskStatus& other) {
     return other.pulse.task == task || (other.pulse.doing == Pulse::Doing::inside && other.silent < kFresh);
   });
@@ -115,7 +114,7 @@ Watch::~Watch() {
 }
 
 Position& Watch::position(int task) {
-  return positions_[static_cast<std::size_t>(std::ranges::lower_bound(own_, task) - own_.begin())];
+  return positions_[std::ranges::lower_bound(own_, task) - own_.begin()];
 }
 
 // ---- The watch's thread ----
@@ -192,7 +191,7 @@ void Watch::look_at_own(TimePoint now) {
 void Watch::look_at_peers(TimePoint now) {
   const auto& processes = sockets_.processes();
   for (int process = 0; process < std::ssize(processes); ++process)
-    if (const auto& peer = processes[static_cast<std::size_t>(process)]; peer.on_this_machine && process != job_.self)
+    if (const auto& peer = processes[process]; peer.on_this_machine && process != job_.self)
       detector_.set_state(process, state_of(peer.id), now);
 }
 
@@ -312,8 +311,7 @@ bool Watch::gathers() const {
 
 void Watch::lost(const Loss& loss) {
   board_.set_lost(loss.task);
-  if (is_first())
-    log_warn("the job continues without " + who(statuses()[static_cast<std::size_t>(loss.task)]) + ": " + loss.why);
+  if (is_first()) log_warn("the job continues without " + who(statuses()[loss.task]) + ": " + loss.why);
 }
 
 void Watch::restart() {

@@ -106,7 +106,7 @@ class Watch final : public Losses {
   /// Returns the verdict that follows from an error of a task and the failure of its transport, if any.
   [[nodiscard]] std::optional<JobVerdict> find(int task, const Error& error,
                                                const std::optional<Failure>& failure) const;
-  [[nodiscard]] int process_of(int task) const { return job_.processes[static_cast<std::size_t>(task)]; }
+  [[nodiscard]] int process_of(int task) const { return job_.processes[task]; }
   [[nodiscard]] bool is_first() const { return job_.self == job_.processes[0]; }
 
   const Job job_;

@@ -60,12 +60,12 @@ std::vector<TaskStatus> WatchBoard::statuses() const {
 void WatchBoard::spare(std::span<const int> tasks) {
   const auto lock = monitor_.lock();
   spared_.assign(spared_.size(), false);
-  for (const int task : tasks) spared_[static_cast<std::size_t>(task)] = true;
+  for (const int task : tasks) spared_[task] = true;
 }
 
 bool WatchBoard::is_spared(int task) const {
   const auto lock = monitor_.lock();
-  return spared_[static_cast<std::size_t>(task)];
+  return spared_[task];
 }
 
 void WatchBoard::add_loss(const Losses::Loss& loss) {
@@ -86,7 +86,7 @@ std::vector<Losses::Loss> WatchBoard::take_losses() {
 
 void WatchBoard::set_lost(int task) {
   const auto lock = monitor_.lock();
-  lost_[static_cast<std::size_t>(task)] = true;
+  lost_[task] = true;
 }
 
 std::vector<bool> WatchBoard::lost() const {

@@ -220,7 +220,7 @@ class Decoder {
     for (const file::Type& type : file_.type()) types_.push_back(graph_read::type(type));
     build(0, *root);
     for (int i = 1; i < file_.graph_size(); ++i)
-      if (!built_[static_cast<std::size_t>(i)]) fail("graph " + std::to_string(i) + " is the body of no op");
+      if (!built_[i]) fail("graph " + std::to_string(i) + " is the body of no op");
     for (const file::Entry& entry : file_.entry()) add_entry(*root, entry);
     if (file_.has_budget()) set_budget(*root, file_.budget());
     if (file_.auto_place()) root->auto_place();
@@ -357,7 +357,7 @@ class Decoder {
     if (place < declared)
       graph.parameter({attrs.get<DType>("dtype"), attrs.get<Shape>("shape")}, line, op.name());
     else
-      graph.capture(captured_[number][static_cast<std::size_t>(place - declared)], op.name());
+      graph.capture(captured_[number][place - declared], op.name());
     if (graph.size() == id) fail("it captures what another parameter captures");
     if (!graph.op(id).attrs().same(attrs)) fail("its attributes are not those of what it stands for");
   }

@@ -103,7 +103,7 @@ class Binder {
     const Shape& shape = facts_.shape(static_cast<int>(i));
     std::vector<bool> spread;
     for (int d = 0; d < shape.rank(); ++d) {
-      const Dim& size = space_.sizes[static_cast<std::size_t>(space_.inputs[i][static_cast<std::size_t>(d)])];
+      const Dim& size = space_.sizes[space_.inputs[i][d]];
       spread.push_back(shape[d].size() == 1 && !shape[d].bounded() && size.size() != 1);
     }
     space_.broadcast.push_back(std::move(spread));
@@ -120,15 +120,15 @@ class Binder {
   int id_of(const Letter& letter) {
     int& id = letters_[static_cast<unsigned char>(letter.name)];
     if (id < 0) id = new_letter(letter.whole);
-    if (letter.whole) space_.whole[static_cast<std::size_t>(id)] = true;
-    if (letter.implied) space_.implied[static_cast<std::size_t>(id)] = true;
+    if (letter.whole) space_.whole[id] = true;
+    if (letter.implied) space_.implied[id] = true;
     return id;
   }
 
   int bind_letter(const Letter& letter, const Dim& dim) {
     const bool fresh = letters_[static_cast<unsigned char>(letter.name)] < 0;
     const int id = id_of(letter);
-    Dim& size = space_.sizes[static_cast<std::size_t>(id)];
+    Dim& size = space_.sizes[id];
     if (fresh)
       size = dim;
     else if (!unify(size, dim))
@@ -142,7 +142,7 @@ class Binder {
       ellipsis_.push_back(new_letter(false));
       space_.sizes.back() = Dim(1);
     }
-    Dim& size = space_.sizes[static_cast<std::size_t>(ellipsis_[k])];
+    Dim& size = space_.sizes[ellipsis_[k]];
     const auto is_one = [](const Dim& d) { return d.size() == 1 && !d.bounded(); };
     if (is_one(size))
       size = dim;
@@ -172,7 +172,7 @@ class Binder {
 }  // namespace
 
 bool IndexSpace::in_output(int letter, int output) const {
-  const auto& dims = outputs[static_cast<std::size_t>(output)];
+  const auto& dims = outputs[output];
   return std::find(dims.begin(), dims.end(), letter) != dims.end();
 }
 
@@ -216,7 +216,7 @@ std::string Letters::next() {
     return letters;
   }();
   if (used_ == static_cast<int>(kLetters.size())) OpFacts::fail("too many dims and inputs");
-  return {kLetters[static_cast<std::size_t>(used_++)]};
+  return {kLetters[used_++]};
 }
 
 std::string Letters::next(int count) {

@@ -54,7 +54,7 @@ class TypeSignature {
     if (static_cast<int>(wanted.size()) != facts_.inputs())
       OpFacts::fail("takes " + std::to_string(wanted.size()) + " inputs, " + std::to_string(facts_.inputs()) +
                     " are given");
-    for (int i = 0; i < facts_.inputs(); ++i) match(i, wanted[static_cast<std::size_t>(i)]);
+    for (int i = 0; i < facts_.inputs(); ++i) match(i, wanted[i]);
   }
 
   void match(int i, std::string_view item) {
@@ -131,7 +131,7 @@ std::vector<Shape> shapes_from_index(const OpDef& def, const OpFacts& facts) {
   std::vector<Shape> shapes;
   for (const auto& letters : space.outputs) {
     Shape shape;
-    for (int letter : letters) shape.push_back(space.sizes[static_cast<std::size_t>(letter)]);
+    for (int letter : letters) shape.push_back(space.sizes[letter]);
     shapes.push_back(std::move(shape));
   }
   return shapes;
@@ -214,7 +214,7 @@ const std::vector<Type>& InferCache::infer(const OpDef& def, const OpFacts& fact
   if (!facts.attrs().empty()) return last_ = infer_types(def, facts);
   Case& known = cases_[hash_of(def, facts) % cases_.size()];
   bool same = known.def == &def && static_cast<int>(known.inputs.size()) == facts.inputs();
-  for (int i = 0; same && i < facts.inputs(); ++i) same = known.inputs[static_cast<std::size_t>(i)] == facts.input(i);
+  for (int i = 0; same && i < facts.inputs(); ++i) same = known.inputs[i] == facts.input(i);
   if (same) return known.outputs;
   const WatchedFacts watched(facts);
   last_ = infer_types(def, watched);

@@ -25,7 +25,7 @@ class PartFacts final : public OpFacts {
  public:
   PartFacts(const OpFacts& whole, const std::vector<Type>& inputs) : whole_(whole), inputs_(inputs) {}
   [[nodiscard]] int inputs() const override { return static_cast<int>(inputs_.size()); }
-  [[nodiscard]] const Type& input(int i) const override { return inputs_[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] const Type& input(int i) const override { return inputs_[i]; }
   [[nodiscard]] const Attrs& attrs() const override { return whole_.attrs(); }
   [[nodiscard]] const Tensor* constant(int i) const override { return whole_.constant(i); }
   [[nodiscard]] std::vector<Type> results(std::string_view name) const override { return whole_.results(name); }
@@ -49,7 +49,7 @@ double share_of(const IndexSpace& space, const OpDef& def, const OpFacts& facts,
   const auto limit_shares = [&](const Shape& whole, const Shape& part, const std::vector<int>& letters) {
     for (int d = 0; d < whole.rank() && d < part.rank(); ++d)
       if (whole[d].known() && part[d].known() && part[d].size() < whole[d].size()) {
-        double& share = shares[static_cast<std::size_t>(letters[static_cast<std::size_t>(d)])];
+        double& share = shares[letters[d]];
         share = std::min(share, static_cast<double>(part[d].size()) / static_cast<double>(whole[d].size()));
       }
   };

@@ -17,7 +17,7 @@ Shape::Shape(std::vector<Dim> dims) : dims_(std::move(dims)) {}
 Shape::Shape(std::span<const std::int64_t> sizes) : dims_(std::vector<Dim>(sizes.begin(), sizes.end())) {}
 
 Dim& Shape::operator[](int i) {
-  return dims_.own()[static_cast<std::size_t>(i)];
+  return dims_.own()[i];
 }
 
 void Shape::push_back(Dim dim) {

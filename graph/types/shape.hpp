@@ -75,7 +75,7 @@ class Shape {
 
   /// The number of dims.
   [[nodiscard]] int rank() const { return static_cast<int>(dims_.size()); }
-  [[nodiscard]] const Dim& operator[](int i) const { return dims_[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] const Dim& operator[](int i) const { return dims_[i]; }
   [[nodiscard]] Dim& operator[](int i);
   /// The dims, outermost first.
   [[nodiscard]] const std::vector<Dim>& dims() const { return dims_.vector(); }

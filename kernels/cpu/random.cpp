@@ -73,7 +73,7 @@ void shuffle(KernelRun& run) {
     using T = decltype(zero);
     for_chunks(run.parallel, input.sizes[0], grain_of(row), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t at = begin; at < end; ++at)
-        std::copy_n(input.as<const T>() + rows[static_cast<std::size_t>(at)] * row, row, output.as<T>() + at * row);
+        std::copy_n(input.as<const T>() + rows[at] * row, row, output.as<T>() + at * row);
     });
   });
 }

@@ -161,7 +161,7 @@ class Blocks {
       return blocks_[i];
     }
     cpu::Walk<1> walk(nests_[i], begin);
-    const bool moves = nests_[i].steps[0][static_cast<std::size_t>(nests_[i].dims - 1)] != 0;
+    const bool moves = nests_[i].steps[0][nests_[i].dims - 1] != 0;
     std::byte* to = blocks_[i];
     for (std::int64_t left = n; left > 0;) {
       const std::int64_t m = std::min(walk.run(), left);

@@ -177,7 +177,7 @@ int use(Context& context, int device) {
   if (context.failure) return -1;
   if (device < 0 || device >= std::ssize(context.numbers))
     return fail(context, Code::bug, "the task has no gpu:" + std::to_string(device));
-  return require(context, runtime::use(context.numbers[static_cast<std::size_t>(device)]), "to choose it");
+  return require(context, runtime::use(context.numbers[device]), "to choose it");
 }
 
 // ---- The machine ----
@@ -221,7 +221,7 @@ int count(void* library, const char** why) {
 
 const char* describe(void* library, int device) {
   static thread_local std::string text;
-  text = machine_of(library).descriptions[static_cast<std::size_t>(device)];
+  text = machine_of(library).descriptions[device];
   if (const std::string why = why_no_blas(); !why.empty()) text += ", without cuBLASLt (" + why + ")";
   if (const std::string why = why_no_dnn(); !why.empty()) text += ", without cuDNN (" + why + ")";
   if (std::string why; nccl::domain(why) == 0) text += ", without NCCL (" + why + ")";
@@ -246,8 +246,8 @@ void close(void* devices) {
   if (!context->numbers.empty()) runtime::use(context->numbers[0]);
   for (const auto& [_, runs] : context->locked) page_locks().drop(runs);
   for (int device = 0; device < static_cast<int>(context->claimed.size()); ++device) {
-    runtime::use(context->numbers[static_cast<std::size_t>(device)]);
-    runtime::release(context->claimed[static_cast<std::size_t>(device)]);
+    runtime::use(context->numbers[device]);
+    runtime::release(context->claimed[device]);
   }
   if (context->bad != nullptr) runtime::release_shared(context->bad);
 }
@@ -267,7 +267,7 @@ void* open(void* library, const DeviceShare* share, const char** why) {
   auto context = std::make_unique<Context>();
   const std::vector<int>& all = machine_of(library).numbers;
   for (int device = share->first; device < share->first + share->count && device < std::ssize(all); ++device)
-    context->numbers.push_back(all[static_cast<std::size_t>(device)]);
+    context->numbers.push_back(all[device]);
   const std::size_t count = context->numbers.size();
   void* shared = nullptr;
   if (use(*context, 0) == 0 && require(*context, runtime::allocate_shared(&shared, count * sizeof(BadRecord)),
@@ -302,7 +302,7 @@ void release(void* devices, void* memory) {
   Context& context = of(devices);
   const auto at = context.memory.find(memory);
   if (at == context.memory.end()) return;
-  runtime::use(context.numbers[static_cast<std::size_t>(at->second)]);
+  runtime::use(context.numbers[at->second]);
   runtime::release(memory);
   context.memory.erase(at);
 }
@@ -331,8 +331,8 @@ void* make_queue(void* devices, int device) {
   if (use(context, device) != 0) return nullptr;
   auto queue = std::make_unique<QueueOfDevice>();
   queue->context = &context;
-  queue->device = context.numbers[static_cast<std::size_t>(device)];
-  queue->report = {context.claimed[static_cast<std::size_t>(device)], context.bad + device, nullptr};
+  queue->device = context.numbers[device];
+  queue->report = {context.claimed[device], context.bad + device, nullptr};
   if (require(context, runtime::make_stream(&queue->stream), "to make a stream") != 0) return nullptr;
   context.queues.push_back(std::move(queue));
   return context.queues.back().get();
@@ -489,7 +489,7 @@ void* join_group(void* devices, int device, const DeviceGroupName* name, int mem
   int error = 0;
   void* const joined = nccl::join(*name, members, member, error);
   if (require_group(context, error, "to join a group") != 0) return nullptr;
-  const int number = context.numbers[static_cast<std::size_t>(device)];
+  const int number = context.numbers[device];
   context.members.push_back(std::make_unique<Member>(Member{&context, number, joined}));
   return context.members.back().get();
 }
@@ -532,7 +532,7 @@ std::vector<BoundKernel> fuse(void* devices, int device, std::span<const FusedKe
   static CodeCache cache(cache_folder());
   const Context& context = of(devices);
   runtime::Facts facts;
-  if (const int error = runtime::facts(context.numbers[static_cast<std::size_t>(device)], facts); error != 0)
+  if (const int error = runtime::facts(context.numbers[device], facts); error != 0)
     throw Error(Code::bug, "a GPU does not say what it is: " + runtime::describe(error).text);
   return fused(all, 10 * facts.major + facts.minor, threads, cache);
 }

@@ -97,7 +97,7 @@ class Scheduler {
     mine.at = at;
     mine.place.leave_for(main_);
   }
-  [[nodiscard]] Fiber& fiber(int thread) { return fibers_[static_cast<std::size_t>(thread)]; }
+  [[nodiscard]] Fiber& fiber(int thread) { return fibers_[thread]; }
 
  private:
   static void enter() {
@@ -114,7 +114,7 @@ class Scheduler {
   }
   /// A fiber that waits in a failed block starts again.
   void start(int thread) {
-    Fiber& fiber = fibers_[static_cast<std::size_t>(thread)];
+    Fiber& fiber = fibers_[thread];
     if (fiber.at != Stop::end) fiber.stack.reset();
     fiber.at = Stop::exchange;  // it has not begun
   }

@@ -67,7 +67,7 @@ template <class Distribution>
 void draw_elements(KernelRun& run) {
   const Array& output = run.outputs[0];
   PartNest part = nest_of_part(output);
-  const std::int64_t width = part.nest.sizes[static_cast<std::size_t>(--part.nest.dims)];
+  const std::int64_t width = part.nest.sizes[--part.nest.dims];
   if (output.count() == 0) return;
   const std::uint64_t* const time = read_time(run);
   dispatch_all_floats(output.dtype, [&](auto zero) {

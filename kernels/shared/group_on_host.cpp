@@ -78,7 +78,7 @@ std::shared_ptr<GroupsOnHost::Member> GroupsOnHost::join(const DeviceGroupName& 
   std::shared_ptr<Group>& group = groups_[text];
   if (group == nullptr)
     group = std::make_shared<Group>(Group{text, std::vector<const void*>(static_cast<std::size_t>(members)), {}});
-  group->tasks[static_cast<std::size_t>(number)] = task;
+  group->tasks[number] = task;
   const auto member = std::make_shared<Member>(Member{group, task, number});
   if (std::ranges::count(group->tasks, nullptr) == 0) groups_.erase(text);
   return member;
@@ -136,7 +136,7 @@ void GroupsOnHost::post(Member& member, const DeviceCollective& what, const OnHo
   for (std::uint64_t m = 0; m < what.message_count; ++m)
     if (const DeviceMessage& message = what.messages[m]; message.sends != 0)
       mine.sent.emplace_back(message.peer, copied(message.memory, message.bytes));
-  round.posts[static_cast<std::size_t>(member.number)] = std::move(mine);
+  round.posts[member.number] = std::move(mine);
   ++round.posted_count;
   member.posted = true;
 }
@@ -171,7 +171,7 @@ std::vector<std::byte> GroupsOnHost::folded(const Round& round, std::uint64_t fi
 }
 
 std::vector<GroupsOnHost::Result> GroupsOnHost::results(const Member& member, const Round& round) const {
-  const DeviceCollective& mine = round.posts[static_cast<std::size_t>(member.number)]->what;
+  const DeviceCollective& mine = round.posts[member.number]->what;
   auto* const to = static_cast<std::byte*>(mine.output);
   switch (mine.kind) {
     case Kind::all_reduce:
@@ -189,7 +189,7 @@ std::vector<GroupsOnHost::Result> GroupsOnHost::results(const Member& member, co
     }
     case Kind::broadcast:
       if (to == nullptr) return {};
-      return {{to, round.posts[static_cast<std::size_t>(mine.root)]->input}};
+      return {{to, round.posts[mine.root]->input}};
     case Kind::exchange:
       return received(member, round);
   }
@@ -198,7 +198,7 @@ std::vector<GroupsOnHost::Result> GroupsOnHost::results(const Member& member, co
 
 /// Returns the messages of an exchange that the member receives.
 std::vector<GroupsOnHost::Result> GroupsOnHost::received(const Member& member, const Round& round) {
-  const DeviceCollective& mine = round.posts[static_cast<std::size_t>(member.number)]->what;
+  const DeviceCollective& mine = round.posts[member.number]->what;
   std::vector<std::size_t> next(round.posts.size(),
                                 0);  // by sender: how many of its messages have been examined
   std::vector<Result> all;

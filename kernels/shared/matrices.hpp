@@ -52,9 +52,7 @@ struct BatchOfProducts {
 /// Computes the products. Also sets the output's extent.
 [[nodiscard]] inline BatchOfProducts prepare_products(const Array& a, const Array& b, Array& output,
                                                       Transposed transposed) {
-  const auto size = [](const Array& array, int from_end) {
-    return checked_size(array.sizes[static_cast<std::size_t>(array.rank() - from_end)]);
-  };
+  const auto size = [](const Array& array, int from_end) { return checked_size(array.sizes[array.rank() - from_end]); };
   Products batch{
       .m = size(a, transposed.a ? 1 : 2), .n = size(b, transposed.b ? 2 : 1), .k = size(a, transposed.a ? 2 : 1)};
   Array leading_out = leading(output);

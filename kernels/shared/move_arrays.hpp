@@ -36,11 +36,11 @@ void transpose(KernelRun& run) {
   Array& output = run.outputs[0];
   const auto& perm = kept<Ints>(run);
   const Strides from = strides_of(input.sizes);
-  if (output.rank() > 0) output.sizes[0] = input.sizes[static_cast<std::size_t>(dim_of(perm[0], input.rank()))];
+  if (output.rank() > 0) output.sizes[0] = input.sizes[dim_of(perm[0], input.rank())];
   const Strides to = strides_of(output.sizes);
   StridedCopy copy;
   for (std::size_t d = 0; d < perm.size(); ++d)
-    copy.add_dim(output.sizes[d], from[static_cast<std::size_t>(dim_of(perm[d], input.rank()))], to[d]);
+    copy.add_dim(output.sizes[d], from[dim_of(perm[d], input.rank())], to[d]);
   Mover::copy(run, copy, input.dtype, input.data, output.data);
 }
 
@@ -88,7 +88,7 @@ template <class Mover>
 void copy_part(const KernelRun& run, const Array& part, const Array& all, int dim, std::int64_t offset, bool to_part) {
   const Array &from = to_part ? all : part, &to = to_part ? part : all;
   StridedCopy copy = copy_of_block(part.sizes, from.sizes, to.sizes);
-  (to_part ? copy.from_begin : copy.to_begin) = offset * strides_of(all.sizes)[static_cast<std::size_t>(dim)];
+  (to_part ? copy.from_begin : copy.to_begin) = offset * strides_of(all.sizes)[dim];
   Mover::copy(run, copy, part.dtype, from.data, to.data);
 }
 
@@ -104,7 +104,7 @@ void concat(KernelRun& run) {
     const Array& part = run.inputs[i];
     if (dim > 0 && part.sizes[0] != output.sizes[0]) throw_extent_mismatch(i, output.sizes[0], part.sizes[0]);
     copy_part<Mover>(run, part, output, dim, offset, false);
-    offset += part.sizes[static_cast<std::size_t>(dim)];
+    offset += part.sizes[dim];
   }
 }
 
@@ -116,7 +116,7 @@ void split(KernelRun& run) {
   for (Array& part : run.outputs) {
     if (dim > 0) part.sizes[0] = input.sizes[0];
     copy_part<Mover>(run, part, input, dim, offset, true);
-    offset += part.sizes[static_cast<std::size_t>(dim)];
+    offset += part.sizes[dim];
   }
 }
 

@@ -85,11 +85,11 @@ Nest<N> make_nest(std::span<const Array> inputs, const Array& output) {
   std::array<std::int64_t, N> stride;  // the stride of input i along the current dim, if the input is not broadcast
   stride.fill(1);
   for (int d = output.rank() - 1; d >= 0; --d) {  // built innermost first, reversed below
-    const std::int64_t size = output.sizes[static_cast<std::size_t>(d)];
+    const std::int64_t size = output.sizes[d];
     std::array<std::int64_t, N> step;
     for (std::size_t i = 0; i < N; ++i) {
       const int at = d - (output.rank() - inputs[i].rank());
-      const std::int64_t own = at < 0 ? 1 : inputs[i].sizes[static_cast<std::size_t>(at)];
+      const std::int64_t own = at < 0 ? 1 : inputs[i].sizes[at];
       step[i] = own == 1 ? 0 : stride[i];
       stride[i] *= own;
     }
@@ -101,8 +101,8 @@ Nest<N> make_nest(std::span<const Array> inputs, const Array& output) {
       nest.sizes[last] *= size;
       continue;
     }
-    nest.sizes[static_cast<std::size_t>(nest.dims)] = size;
-    for (std::size_t i = 0; i < N; ++i) nest.steps[i][static_cast<std::size_t>(nest.dims)] = step[i];
+    nest.sizes[nest.dims] = size;
+    for (std::size_t i = 0; i < N; ++i) nest.steps[i][nest.dims] = step[i];
     ++nest.dims;
   }
   if (nest.dims == 0) {

@@ -39,13 +39,13 @@ Pass pass_along_axis(const KernelSetup& setup) {
   const Shape& shape = setup.inputs[0].shape;
   const std::vector<std::int64_t> sizes = shape.sizes();
   const int dim = dim_of(setup.attrs.get<std::int64_t>("axis"), shape.rank());
-  return {product(sizes, 0, dim), sizes[static_cast<std::size_t>(dim)], product(sizes, dim + 1, shape.rank())};
+  return {product(sizes, 0, dim), sizes[dim], product(sizes, dim + 1, shape.rank())};
 }
 
 std::vector<bool> reduced_axes(const KernelSetup& setup) {
   const int rank = setup.inputs[0].shape.rank();
   std::vector<bool> reduced(static_cast<std::size_t>(rank));
-  for (std::int64_t axis : setup.attrs.get<Ints>("axes")) reduced[static_cast<std::size_t>(dim_of(axis, rank))] = true;
+  for (std::int64_t axis : setup.attrs.get<Ints>("axes")) reduced[dim_of(axis, rank)] = true;
   return reduced;
 }
 
@@ -54,8 +54,7 @@ std::vector<bool> spread_dims(const KernelSetup& setup) {
   const Shape& to = setup.outputs[0].shape;
   const int added = from.rank() - to.rank();
   std::vector<bool> reduced(static_cast<std::size_t>(from.rank()));
-  for (int d = 0; d < from.rank(); ++d)
-    reduced[static_cast<std::size_t>(d)] = d < added || (to[d - added].size() == 1 && from[d].size() != 1);
+  for (int d = 0; d < from.rank(); ++d) reduced[d] = d < added || (to[d - added].size() == 1 && from[d].size() != 1);
   return reduced;
 }
 

@@ -32,7 +32,7 @@ template <class T>
 /// Product of sizes[begin, end).
 [[nodiscard]] inline std::int64_t product(std::span<const std::int64_t> sizes, int begin, int end) {
   std::int64_t count = 1;
-  for (int d = begin; d < end; ++d) count *= sizes[static_cast<std::size_t>(d)];
+  for (int d = begin; d < end; ++d) count *= sizes[d];
   return count;
 }
 

@@ -19,7 +19,7 @@ namespace {
 /// Returns index notation such as "a[n]b->a[n]b" if dim 1 is reversed.
 std::string flip_index(const OpFacts& facts) {
   std::vector<bool> flipped(static_cast<std::size_t>(facts.shape(0).rank()));
-  for (std::int64_t axis : facts.attr<Ints>("axes")) flipped[static_cast<std::size_t>(facts.axis(0, axis))] = true;
+  for (std::int64_t axis : facts.attr<Ints>("axes")) flipped[facts.axis(0, axis)] = true;
   Letters letters;
   std::string text;
   for (bool turned : flipped) {
@@ -113,7 +113,7 @@ Value border(const Value& x, int dim, std::int64_t first, std::int64_t count, Pa
         .hint("pad with less, or concat() a value of that size");
   Tensor places(DType::int64, {count});
   for (std::int64_t i = 0; i < count; ++i)
-    places.mutable_data<std::int64_t>()[static_cast<std::size_t>(i)] = inside(first + i, x.shape()[dim].size(), mode);
+    places.mutable_data<std::int64_t>()[i] = inside(first + i, x.shape()[dim].size(), mode);
   return gather(x, x.graph().add(kConstant, {}, {{"value", std::move(places)}}, line)[0], dim);
 }
 
@@ -188,8 +188,8 @@ Value roll(const Value& x, std::int64_t shift, std::int64_t axis, source_locatio
   // Adds two windows instead of a concatenation, because a split window needs only halos. Adding -0 changes no element,
   // not even -0.
   Ints low(static_cast<std::size_t>(x.rank()), 0), high = low, none = low;
-  low[static_cast<std::size_t>(dim)] = up;
-  high[static_cast<std::size_t>(dim)] = n - up;
+  low[dim] = up;
+  high[dim] = n - up;
   const double nothing = is_float(x.dtype()) ? -0.0 : 0.0;
   const Value moved = pad(stays, low, none, nothing);
   const Value entered = pad(enters, none, high, nothing);
@@ -209,7 +209,7 @@ Value tile(const Value& x, Ints repeats, source_location at) {
   if (!shape.fixed()) {  // the reshapes below need the sizes as attributes
     Value result = x;
     for (int d = 0; d < rank; ++d) {
-      const std::int64_t times = repeats[static_cast<std::size_t>(d)];
+      const std::int64_t times = repeats[d];
       if (times == 0) result = slice(result, d, 0, 0);
       if (times > 1) result = concat(Values(static_cast<std::size_t>(times), result), d);
     }
@@ -217,7 +217,7 @@ Value tile(const Value& x, Ints repeats, source_location at) {
   }
   Ints once, spread, result;
   for (int d = 0; d < rank; ++d) {
-    const std::int64_t times = repeats[static_cast<std::size_t>(d)];
+    const std::int64_t times = repeats[d];
     once.insert(once.end(), {1, shape[d].size()});
     spread.insert(spread.end(), {times, shape[d].size()});
     result.push_back(checked_count(std::initializer_list<std::int64_t>{times, shape[d].size()}));
@@ -233,8 +233,8 @@ Value pad(const Value& x, Ints low, Ints high, PadMode mode, source_location at)
         .hint("give {} sizes in each; 0 leaves a dim as it is", x.rank());
   Value result = x;
   for (int d = 0; d < x.rank(); ++d) {
-    const std::int64_t before = low[static_cast<std::size_t>(d)];
-    const std::int64_t behind = high[static_cast<std::size_t>(d)];
+    const std::int64_t before = low[d];
+    const std::int64_t behind = high[d];
     if (before < 0 || behind < 0)
       result = slice(result, d, -std::clamp<std::int64_t>(before, -kEnd, 0), behind < 0 ? behind : kEnd);
     if (before > 0 || behind > 0)

@@ -42,9 +42,9 @@ std::string transpose_index(const OpFacts& facts) {
   std::vector<bool> seen(static_cast<std::size_t>(rank));
   for (std::int64_t given : perm) {
     const int dim = facts.axis(0, given);
-    if (seen[static_cast<std::size_t>(dim)]) OpFacts::fail("dim " + std::to_string(dim) + " comes twice in perm");
-    seen[static_cast<std::size_t>(dim)] = true;
-    out += in[static_cast<std::size_t>(dim)];
+    if (seen[dim]) OpFacts::fail("dim " + std::to_string(dim) + " comes twice in perm");
+    seen[dim] = true;
+    out += in[dim];
   }
   if (static_cast<int>(perm.size()) != rank)
     OpFacts::fail("perm has " + std::to_string(perm.size()) + " dims, the input " + std::to_string(rank));
@@ -63,8 +63,7 @@ Ints from_front(Ints perm) {
 Ints inverse(const Ints& perm) {
   const Ints dims = from_front(perm);
   Ints result(dims.size());
-  for (std::size_t i = 0; i < dims.size(); ++i)
-    result[static_cast<std::size_t>(dims[i])] = static_cast<std::int64_t>(i);
+  for (std::size_t i = 0; i < dims.size(); ++i) result[dims[i]] = static_cast<std::int64_t>(i);
   return result;
 }
 
@@ -229,7 +228,7 @@ std::vector<Cut> cuts_of(const OpFacts& facts, int i) {
   std::vector<Cut> cuts(static_cast<std::size_t>(facts.shape(i).rank()));
   for (std::size_t k = 0; k < axes.size(); ++k) {
     const int dim = facts.axis(i, axes[k]);
-    Cut& cut = cuts[static_cast<std::size_t>(dim)];
+    Cut& cut = cuts[dim];
     if (cut.step != 0) OpFacts::fail("axis " + std::to_string(axes[k]) + " is given twice");
     if (step[k] < 1) OpFacts::fail("a step of " + std::to_string(step[k]));
     check_not_bounded(facts, i, dim);
@@ -243,7 +242,7 @@ Shape sliced(const OpFacts& facts, int i) {
   const std::vector<Cut> cuts = cuts_of(facts, i);
   Shape shape = facts.shape(i);
   for (int d = 0; d < shape.rank(); ++d) {
-    const Cut& cut = cuts[static_cast<std::size_t>(d)];
+    const Cut& cut = cuts[d];
     if (cut.step == 0 || (cut.begin == 0 && cut.end == kEnd && cut.step == 1)) continue;
     shape[d] =
         shape[d].known() ? Dim(slice_range(shape[d].size(), cut.begin, cut.end, cut.step).count) : Dim::unknown();
@@ -291,7 +290,7 @@ WindowOf cut_window(const OpFacts& facts, int i) {
   const std::vector<Cut> cuts = cuts_of(facts, i);
   WindowOf window;
   for (int d = 0; d < facts.shape(i).rank(); ++d) {
-    const Cut& cut = cuts[static_cast<std::size_t>(d)];
+    const Cut& cut = cuts[d];
     const std::int64_t size = facts.shape(i)[d].size();
     const SliceRange range = cut.step == 0 ? SliceRange{0, size} : slice_range(size, cut.begin, cut.end, cut.step);
     window.dims.push_back({range.first, std::max<std::int64_t>(cut.step, 1), range.count});
@@ -322,8 +321,8 @@ std::vector<SlidingDim> unslice_slides(const OpFacts& facts) {
   const WindowOf slice = cut_window(facts, 1);
   for (int d = 0; d < facts.shape(1).rank(); ++d) {
     const std::int64_t size = facts.shape(1)[d].size();
-    const Reads& taken = slice.dims[static_cast<std::size_t>(d)];
-    if (cuts[static_cast<std::size_t>(d)].step == 0) continue;
+    const Reads& taken = slice.dims[d];
+    if (cuts[d].step == 0) continue;
     slides.push_back({d, {{0, d, {.size = size, .windows = {taken.begin, taken.step, 1}}}}});
   }
   return slides;
@@ -340,8 +339,8 @@ std::vector<Shape> pad_shape(const OpFacts& facts) {
   if (static_cast<int>(low.size()) != shape.rank() || static_cast<int>(high.size()) != shape.rank())
     OpFacts::fail("low and high need one size for each of " + std::to_string(shape.rank()) + " dims");
   for (int d = 0; d < shape.rank(); ++d) {
-    const std::int64_t before = low[static_cast<std::size_t>(d)];
-    const std::int64_t behind = high[static_cast<std::size_t>(d)];
+    const std::int64_t before = low[d];
+    const std::int64_t behind = high[d];
     if (before < 0 || behind < 0) OpFacts::fail("a size of " + std::to_string(std::min(before, behind)));
     if (before == 0 && behind == 0) continue;
     check_not_bounded(facts, 0, d);

@@ -37,9 +37,9 @@ std::vector<Shape> while_shape(const OpFacts& facts) {
                   " that it carries");
   std::vector<Shape> shapes;
   for (int i = 0; i < carried; ++i) {
-    if (!may_equal(facts.input(i), results[static_cast<std::size_t>(i)]))
+    if (!may_equal(facts.input(i), results[i]))
       OpFacts::fail("carried value " + std::to_string(i) + " is " + facts.input(i).str() + " at first, and " +
-                    results[static_cast<std::size_t>(i)].str() + " after an iteration");
+                    results[i].str() + " after an iteration");
     shapes.push_back(facts.shape(i));
   }
   return shapes;
@@ -187,7 +187,7 @@ Values branch_gradients(GradCtx& g, Graph& body, SubgraphRef branch, int begin, 
   }
   const auto is_ours = [&](int input) { return input >= begin && input < begin + static_cast<int>(arguments.size()); };
   for (int input : asked)
-    if (is_ours(input)) xs.push_back(arguments[static_cast<std::size_t>(input - begin)]);
+    if (is_ours(input)) xs.push_back(arguments[input - begin]);
   const Values dxs = xs.empty() ? Values() : pullback(ys, dys, xs);
   Values given;
   auto next = dxs.begin();
@@ -228,7 +228,7 @@ Values cond_gradient(GradCtx& g) {
   append_captures(inputs, no);
   const Values given = owner.add(kCond, inputs, {{"else_branch", no.ref}, {"then_branch", yes.ref}}, g.line());
   Values result(static_cast<std::size_t>(g.inputs()));
-  for (std::size_t i = 0; i < asked.size(); ++i) result[static_cast<std::size_t>(asked[i])] = given[i];
+  for (std::size_t i = 0; i < asked.size(); ++i) result[asked[i]] = given[i];
   return result;
 }
 

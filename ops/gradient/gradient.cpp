@@ -82,8 +82,7 @@ class Backward {
     FERRY_ASSERT(static_cast<int>(dinputs.size()) == context.inputs(),
                  "the gradient of " + std::string(context.op().def().name) + " does not give one value for each input");
     for (int i = 0; i < context.inputs(); ++i)
-      if (context.wants(i) && dinputs[static_cast<std::size_t>(i)].defined())
-        add_gradient(context.like(i), dinputs[static_cast<std::size_t>(i)], broadcasts);
+      if (context.wants(i) && dinputs[i].defined()) add_gradient(context.like(i), dinputs[i], broadcasts);
   }
 
   /// Makes the gradient of a matrix of several products (RowProducts), if `id` is the first of these products.
@@ -157,7 +156,7 @@ Values pullback(const Values& ys, const Values& dys, std::span<const Value> xs, 
 }
 
 Value GradCtx::in(int i) const {
-  return remaker_.read_by(op_, op().inputs()[static_cast<std::size_t>(i)]);
+  return remaker_.read_by(op_, op().inputs()[i]);
 }
 
 Value GradCtx::out(int i) const {
@@ -165,7 +164,7 @@ Value GradCtx::out(int i) const {
 }
 
 Value GradCtx::dout(int i) {
-  Value& dout = douts_[static_cast<std::size_t>(i)];
+  Value& dout = douts_[i];
   if (!dout.defined()) dout = zeros_like(graph_.value(op().output(i)));
   return dout;
 }

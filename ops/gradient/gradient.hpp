@@ -74,13 +74,13 @@ class GradCtx {
   [[nodiscard]] Value in(int i = 0) const;
   [[nodiscard]] Value out(int i = 0) const;
   /// Input i, for uses of its sizes alone: it is never recomputed.
-  [[nodiscard]] Value like(int i = 0) const { return graph_.value(op().inputs()[static_cast<std::size_t>(i)]); }
+  [[nodiscard]] Value like(int i = 0) const { return graph_.value(op().inputs()[i]); }
   /// Gradient of output i: zeros if none reaches it.
   [[nodiscard]] Value dout(int i = 0);
   /// Whether a gradient reaches output i.
-  [[nodiscard]] bool has_dout(int i) const { return douts_[static_cast<std::size_t>(i)].defined(); }
+  [[nodiscard]] bool has_dout(int i) const { return douts_[i].defined(); }
   /// Whether the gradient of input i is needed; if not, do not compute it.
-  [[nodiscard]] bool wants(int i) const { return wanted_[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] bool wants(int i) const { return wanted_[i]; }
   /// make() if input i's gradient is needed, else an undefined value.
   template <class Make>
   [[nodiscard]] Value want(int i, Make&& make) const {

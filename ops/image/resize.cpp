@@ -113,7 +113,7 @@ Tensor matrix(const Resizing& resizing, const Resized& dim, DType dtype) {
     auto to = tensor.mutable_data<T>().begin();
     for (const Weights& weights : all_weights(resizing, dim)) {
       std::fill(row.begin(), row.end(), 0.0);
-      for (const auto& [element, share] : weights) row[static_cast<std::size_t>(element)] += share;
+      for (const auto& [element, share] : weights) row[element] += share;
       to = std::transform(row.begin(), row.end(), to, [](double w) { return static_cast<T>(w); });
     }
   });
@@ -143,15 +143,14 @@ Value multiplied(const Value& x, const Value& m, int axis) {
   Ints sizes = joined_sizes(x, axis + 1);
   const Value y = matmul(m, reshape(x, sizes));
   sizes.pop_back();
-  sizes[static_cast<std::size_t>(axis)] = m.shape()[0].size();
+  sizes[axis] = m.shape()[0].size();
   for (int d = axis + 1; d < x.rank(); ++d) sizes.push_back(x.shape()[d].known() ? x.shape()[d].size() : -1);
   return reshape(y, sizes);
 }
 
 Value picked(const Value& x, const Resizing& resizing, const Resized& dim) {
   Tensor indices(DType::int64, {dim.to});
-  for (std::int64_t i = 0; i < dim.to; ++i)
-    indices.mutable_data<std::int64_t>()[static_cast<std::size_t>(i)] = nearest(resizing, dim, i);
+  for (std::int64_t i = 0; i < dim.to; ++i) indices.mutable_data<std::int64_t>()[i] = nearest(resizing, dim, i);
   return gather(x, x.graph().constant(indices), dim.axis);
 }
 
@@ -197,7 +196,7 @@ Value with_outside_value(const Value& y, const Resizing& resizing, const Resized
   for (std::int64_t i = 0; i < dim.to; ++i) {
     const auto at = place<float>(dim, resizing.coordinates, i);
     const bool is_inside = at >= 0 && at <= static_cast<float>(dim.from - 1);
-    inside.mutable_data<bool>()[static_cast<std::size_t>(i)] = is_inside;
+    inside.mutable_data<bool>()[i] = is_inside;
     all = all && is_inside;
   }
   return all ? y : select(y.graph().constant(inside), y, resizing.outside);

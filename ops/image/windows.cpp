@@ -141,8 +141,8 @@ Ints window_of(const CallChecks& call, const Value& w) {
 Value padded(const Value& x, int dim, std::int64_t low, std::int64_t high, double value = 0) {
   if (low == 0 && high == 0) return x;
   Ints before(static_cast<std::size_t>(x.rank())), behind = before;
-  before[static_cast<std::size_t>(dim)] = low;
-  behind[static_cast<std::size_t>(dim)] = high;
+  before[dim] = low;
+  behind[dim] = high;
   return pad(x, before, behind, value);
 }
 
@@ -284,7 +284,7 @@ double lowest(DType dtype) {
 template <class Join>
 Value pool_by_taps(Value x, const Moves& moves, double padding, const Join& join) {
   for (int d = static_cast<int>(moves.size()) - 1; d >= 0; --d) {
-    const Move& move = moves[static_cast<std::size_t>(d)];
+    const Move& move = moves[d];
     if (move.is_identity()) continue;
     const Value all = padded(x, d + 2, move.low, move.high, padding);
     x = under_tap(all, d + 2, move, 0);
@@ -475,7 +475,7 @@ Value col2im(const Value& x, const Ints& image, const Ints& window, const Slidin
   for (std::int64_t row = 0; row < rows; ++row)
     dispatch(x.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      ones.mutable_data<T>()[static_cast<std::size_t>(row * taps + row % taps)] = static_cast<T>(1);
+      ones.mutable_data<T>()[row * taps + row % taps] = static_cast<T>(1);
     });
   return conv_transpose(reshape(x, sizes), graph.constant(ones), sliding, channels, extra);
 }
@@ -497,7 +497,7 @@ Largest max_pool_indices(const Value& x, const Pooling& pooling, bool columns_fi
   call.check_number("an image", product(sizes));
   Largest best{x, graph.constant(numbered(sizes, columns_first))};
   for (int d = static_cast<int>(moves.size()) - 1; d >= 0; --d) {
-    const Move& move = moves[static_cast<std::size_t>(d)];
+    const Move& move = moves[d];
     if (move.is_identity()) continue;
     const Value all = padded(best.y, d + 2, move.low, move.high, lowest(x.dtype()));
     const Value places = padded(best.indices, d + 2, move.low, move.high);

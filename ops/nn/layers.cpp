@@ -217,8 +217,7 @@ Lstm::Lstm(Parameters& parameters, std::string_view name, std::int64_t inputs, s
     Tensor tensor(to.dtype, to.shape.sizes());
     dispatch(to.dtype, [&](auto zero) {
       const auto elements = tensor.mutable_data<decltype(zero)>();
-      for (std::int64_t i = 2 * hidden; i < 3 * hidden; ++i)
-        elements[static_cast<std::size_t>(i)] = static_cast<decltype(zero)>(1);
+      for (std::int64_t i = 2 * hidden; i < 3 * hidden; ++i) elements[i] = static_cast<decltype(zero)>(1);
     });
     return graph.constant(std::move(tensor));
   };

@@ -76,9 +76,9 @@ class Recurrence {
     const Value lengths = column_of_lengths();
     for (std::int64_t i = 0; i < steps_; ++i) {
       const std::int64_t t = layer_.reverse ? steps_ - 1 - i : i;
-      const Values next = step(squeeze(inputs[static_cast<std::size_t>(t)], {0}), state);
+      const Values next = step(squeeze(inputs[t], {0}), state);
       const Value inside = lengths.defined() ? greater(lengths, t) : Value();
-      outputs[static_cast<std::size_t>(t)] = expand_dims(advance(state, next, inside), {0});
+      outputs[t] = expand_dims(advance(state, next, inside), {0});
     }
     return {concat(outputs, 0), state[0], state.back()};
   }

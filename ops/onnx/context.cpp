@@ -43,7 +43,7 @@ void Context::fail(const std::string& why) {
 }
 
 bool Context::is_used(int output) const {
-  return output < outputs() && !node_.outputs[static_cast<std::size_t>(output)].empty();
+  return output < outputs() && !node_.outputs[output].empty();
 }
 
 Value Context::scalar_if_one(int i) {
@@ -68,8 +68,8 @@ Ints Context::sizes(int i) {
 std::int64_t Context::size(int i, std::int64_t axis) {
   const Shape shape = type(i).shape;
   const Dim& dim = shape[this->axis(i, axis)];
-  const std::string what = formatted("dim {} of {:?} {} must be known when the model is imported", axis,
-                                     node_.inputs[static_cast<std::size_t>(i)], shape.str());
+  const std::string what =
+      formatted("dim {} of {:?} {} must be known when the model is imported", axis, node_.inputs[i], shape.str());
   if (dim.fixed()) return dim.size();
   if (dim.bounded()) fail(what + ", and is known only when it runs");
   throw Error(Code::usage, what).hint(sizes_hint(i, dim));

@@ -193,8 +193,8 @@ std::optional<Tensor> tensor_of(const onnx_file::SparseTensorProto& from, Extern
     std::int64_t at = flat ? indices->integer(i) : 0;
     for (std::int64_t d = 0; d < rank && !flat; ++d) {
       const std::int64_t index = indices->integer(i * rank + d);
-      if (index < 0 || index >= sizes[static_cast<std::size_t>(d)]) fail("index " + std::to_string(index));
-      at = at * sizes[static_cast<std::size_t>(d)] + index;
+      if (index < 0 || index >= sizes[d]) fail("index " + std::to_string(index));
+      at = at * sizes[d] + index;
     }
     if (at < 0 || at >= dense.count()) fail("index " + std::to_string(at) + " is outside");
     if (!set.insert(at).second) fail("two values for the element " + std::to_string(at));

@@ -64,7 +64,7 @@ class Balancer {
         throw Error(Code::plan, "balance: " + graph_.op(id).str() + " is on a mesh, so its stage cannot be chosen")
             .at(line)
             .hint("leave it on the mesh, without balancing, or annotate the layers with devices");
-      of[static_cast<std::size_t>(labelled_.work[id].index)].push_back(id);
+      of[labelled_.work[id].index].push_back(id);
     }
     for (const std::vector<OpId>& ops : of)
       if (ops.size() != of[0].size())

@@ -22,7 +22,7 @@ Tensor classes(std::int64_t count, int image_dims, DType dtype) {
   Tensor tensor(dtype, sizes);
   const auto fill = [&](auto zero) {
     using T = decltype(zero);
-    for (std::int64_t c = 0; c < count; ++c) tensor.mutable_data<T>()[static_cast<std::size_t>(c)] = static_cast<T>(c);
+    for (std::int64_t c = 0; c < count; ++c) tensor.mutable_data<T>()[c] = static_cast<T>(c);
   };
   dispatch(dtype, fill);
   return tensor;

@@ -225,7 +225,7 @@ class Repeater {
     }
     const Values outputs = make_copy(op, inputs, draws);
     if (chosen_.contains(op.id())) graph_.annotate(outputs[0].op().id(), chosen_.at(op.id()));
-    for (int i = 0; i < op.outputs(); ++i) copies_[op.output(i)] = outputs[static_cast<std::size_t>(i)];
+    for (int i = 0; i < op.outputs(); ++i) copies_[op.output(i)] = outputs[i];
   }
 
   /// Finds the sums and means that end a microbatch, from the copies of one microbatch.
@@ -321,8 +321,7 @@ Values pipeline(const Values& values, const PipelineOptions& options, source_loc
   // The last microbatch is made first: gradients() goes backwards, so the gradients of the first microbatch are added
   // first.
   std::vector<Values> results(static_cast<std::size_t>(options.microbatches));
-  for (std::int64_t k = options.microbatches; k > 0; --k)
-    results[static_cast<std::size_t>(k - 1)] = repeater.microbatch(k - 1);
+  for (std::int64_t k = options.microbatches; k > 0; --k) results[k - 1] = repeater.microbatch(k - 1);
   return repeater.combine_results(results);
 }
 

@@ -60,8 +60,7 @@ class StepSimulator {
   void group_tasks() {
     std::vector<std::vector<WhereId>> of_task(program_.topology->tasks.size());
     for (WhereId where = 0; where < program_.wheres.size(); ++where)
-      for (const std::int32_t task : program_.wheres[where].tasks)
-        of_task[static_cast<std::size_t>(task)].push_back(where);
+      for (const std::int32_t task : program_.wheres[where].tasks) of_task[task].push_back(where);
     std::map<std::vector<WhereId>, std::size_t> groups;
     for (std::vector<WhereId>& wheres : of_task) {
       const auto [found, fresh] = groups.try_emplace(std::move(wheres), groups.size());
@@ -291,7 +290,7 @@ class StepSimulator {
   /// The number of hosts of each group if all hosts have the same number of its members; else 1.
   [[nodiscard]] std::int64_t even_hosts(const Grouping& groups) const {
     std::map<std::int32_t, std::int64_t> on_host;
-    for (const std::int32_t task : groups[0]) ++on_host[program_.topology->tasks[static_cast<std::size_t>(task)].host];
+    for (const std::int32_t task : groups[0]) ++on_host[program_.topology->tasks[task].host];
     const auto hosts = static_cast<std::int64_t>(on_host.size()), members = static_cast<std::int64_t>(groups[0].size());
     return std::ranges::all_of(on_host, [&](const auto& host) { return host.second * hosts == members; }) ? hosts : 1;
   }

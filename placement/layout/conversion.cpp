@@ -137,7 +137,7 @@ std::vector<std::int64_t> part_sizes(const Type& type, const Layout& layout, con
   std::vector<std::int64_t> sizes = type.shape.sizes();
   for (std::size_t axis = 0; axis < layout.size(); ++axis) {
     if (layout[axis].kind != Kind::split) continue;
-    std::int64_t& size = sizes[static_cast<std::size_t>(layout[axis].dim)];
+    std::int64_t& size = sizes[layout[axis].dim];
     size = (size + where.axes[axis] - 1) / where.axes[axis];
   }
   return sizes;

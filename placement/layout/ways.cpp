@@ -128,8 +128,7 @@ std::optional<AxisWay> Ways::sliding_way(std::uint32_t number) const {
   const SlidingDim& slides = slides_[number];
   if (slides.output < 0 && node_.def->reduce == Reduce::none) return std::nullopt;
   AxisWay way = replicated_way();
-  for (const SlidingDim::Input& input : slides.inputs)
-    way.inputs[static_cast<std::size_t>(input.input)] = split(input.dim);
+  for (const SlidingDim::Input& input : slides.inputs) way.inputs[input.input] = split(input.dim);
   way.outputs[0] = slides.output < 0 ? partial(node_.def->reduce) : split(slides.output);
   way.parallel = true;
   way.slides = number;

@@ -41,9 +41,7 @@ class ClassNodes {
   void walk_transfers(NodeId maker);
   void add(NodeId node);
   void add(NodeId node, std::uint32_t plan_class);
-  [[nodiscard]] std::uint32_t class_of(std::int32_t task) const {
-    return plan_.class_of[static_cast<std::size_t>(task)];
-  }
+  [[nodiscard]] std::uint32_t class_of(std::int32_t task) const { return plan_.class_of[task]; }
   template <class Groups>
   void collect(const Groups& groups, Classes& classes);
   const Classes& of_grouping(std::uint32_t grouping);

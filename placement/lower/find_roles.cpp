@@ -56,7 +56,7 @@ class RoleFinder {
     std::map<Key, std::uint32_t> numbers;
     const std::pair<const Key, std::uint32_t>* last = nullptr;
     for (std::size_t i = 0; i < tasks.size(); ++i) {
-      std::uint32_t& number = class_of_[static_cast<std::size_t>(tasks[i])];
+      std::uint32_t& number = class_of_[tasks[i]];
       const Key key{number, value_at(i)};
       if (last == nullptr || last->first != key) {
         const auto [at, fresh] = numbers.try_emplace(key, next_);
@@ -67,7 +67,7 @@ class RoleFinder {
     }
   }
 
-  void give_own_class(std::int32_t task) { class_of_[static_cast<std::size_t>(task)] = next_++; }
+  void give_own_class(std::int32_t task) { class_of_[task] = next_++; }
 
   void split_by_part_sizes() {
     std::set<std::tuple<WhereId, std::int64_t, std::vector<std::size_t>>> splits;  // mesh, size of a dim, its axes
@@ -108,8 +108,7 @@ class RoleFinder {
     const Where& where = program_.wheres[value.where];
     std::vector<std::int64_t> rows;
     for (std::int64_t task = 0; task < parts; ++task) rows.push_back(rows_of(task));
-    split_classes(where.tasks,
-                  [&](std::size_t i) { return rows[static_cast<std::size_t>(coordinate(where, i, axis))]; });
+    split_classes(where.tasks, [&](std::size_t i) { return rows[coordinate(where, i, axis)]; });
   }
 
   /// Whether all parts have the same size.
@@ -147,7 +146,7 @@ class RoleFinder {
       for (const auto& group : plan_.groupings[groupings[k]]) {
         tasks.insert(tasks.end(), group.begin(), group.end());
         values.resize(tasks.size(), k);
-        if (root >= 0) roots.push_back(group[static_cast<std::size_t>(root)]);
+        if (root >= 0) roots.push_back(group[root]);
       }
     split_classes(tasks, [&](std::size_t i) { return static_cast<std::int64_t>(values[i]); });
     split_classes(roots, [](std::size_t) { return 0; });

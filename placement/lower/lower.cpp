@@ -41,7 +41,7 @@ class ClassBuilder {
         pending_messages_(plan_, program_, shared.plan, shared.messages) {}
 
   ClassPlan build() {
-    role_.threads = static_cast<std::uint32_t>(program_.topology->tasks[static_cast<std::size_t>(task_)].threads);
+    role_.threads = static_cast<std::uint32_t>(program_.topology->tasks[task_].threads);
     const auto serving = std::ranges::find(program_.servings, task_, &ProgramServing::task);
     if (serving != program_.servings.end()) turns_.emplace(*serving, program_, shared_.messages, plan_);
     reserve();
@@ -452,7 +452,7 @@ class ClassBuilder {
 }  // namespace
 
 ClassPlan lower(Lowering& shared, const ClassNodes& nodes, std::int32_t task) {
-  return ClassBuilder(shared, nodes, shared.plan.class_of[static_cast<std::size_t>(task)], task).build();
+  return ClassBuilder(shared, nodes, shared.plan.class_of[task], task).build();
 }
 
 }  // namespace ferry

@@ -38,7 +38,7 @@ class Costs {
     std::vector<std::int64_t> sizes;
     for (std::int32_t host : call.hosts) {
       sizes.resize(std::max(sizes.size(), static_cast<std::size_t>(host) + 1), 0);
-      ++sizes[static_cast<std::size_t>(host)];
+      ++sizes[host];
     }
     n_ = static_cast<std::int64_t>(call.hosts.size());
     h_ = static_cast<std::int64_t>(sizes.size());

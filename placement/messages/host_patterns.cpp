@@ -46,7 +46,7 @@ const std::vector<std::int32_t>& HostPatterns::pattern_of(const std::vector<std:
   std::int32_t hosts = 0;
   pattern_.clear();
   for (std::int32_t task : group) {
-    Seen& seen = seen_[host_of_[static_cast<std::size_t>(task)]];
+    Seen& seen = seen_[host_of_[task]];
     if (seen.group != groups_) seen = {groups_, hosts++};
     pattern_.push_back(seen.number);
   }

@@ -315,7 +315,7 @@ class Numberer {
     switch (wanted.kind) {
       case CollectiveKind::broadcast:
         if (value.type.shape.bounded()) return {static_cast<std::int64_t>(message_bytes(value.type))};
-        return {part_on(value, group[static_cast<std::size_t>(wanted.members.root)])};
+        return {part_on(value, group[wanted.members.root])};
       case CollectiveKind::reduce:
         return {count_on(node, group[0])};
       case CollectiveKind::all_reduce: {
@@ -325,7 +325,7 @@ class Numberer {
       }
       case CollectiveKind::all_to_all:
         for (std::int64_t m = 0; m < members; ++m) {
-          std::vector<std::int64_t> local = local_sizes(program_, value, group[static_cast<std::size_t>(m)]);
+          std::vector<std::int64_t> local = local_sizes(program_, value, group[m]);
           if (value.halo == kNone)
             append_blocks(sizes, std::move(local), wanted.dim, members);
           else
@@ -354,7 +354,7 @@ class Numberer {
   /// Appends the elements of the blocks into which one member's part is cut along `dim`, one block for each member.
   static void append_blocks(std::vector<std::int64_t>& sizes, std::vector<std::int64_t> local, std::int16_t dim,
                             std::int64_t members) {
-    std::int64_t& extent = local[static_cast<std::size_t>(dim)];
+    std::int64_t& extent = local[dim];
     const std::int64_t whole = extent;
     for (std::int64_t i = 0; i < members; ++i) {
       extent = part_of(whole, members, i).size;

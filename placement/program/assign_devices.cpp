@@ -224,7 +224,7 @@ class DeviceAssigner {
     const DeviceKind kind = device.kind.value_or(everywhere ? *program_.options.default_device : DeviceKind::cpu);
     const int index = device.index.value_or(0);
     for (const std::int32_t task : tasks) {
-      const TaskInfo& info = program_.topology->tasks[static_cast<std::size_t>(task)];
+      const TaskInfo& info = program_.topology->tasks[task];
       const int gpus = info.gpus;
       if (index < (kind == DeviceKind::cpu ? 1 : gpus)) continue;
       const std::string missing =
@@ -378,8 +378,7 @@ class DeviceAssigner {
   /// The device of ops on the task that name no device.
   WhereId usual_device(int task) { return program_.single(task, usual_kind(task)); }
   [[nodiscard]] DeviceKind usual_kind(int task) const {
-    return program_.topology->tasks[static_cast<std::size_t>(task)].gpus > 0 ? *program_.options.default_device
-                                                                             : DeviceKind::cpu;
+    return program_.topology->tasks[task].gpus > 0 ? *program_.options.default_device : DeviceKind::cpu;
   }
 
   /// `why` returns the reason as text; it is called only if PlanOptions::reasons. `from` is the node that determined

@@ -36,7 +36,7 @@ class Dropper {
     if (node.def->is(kView)) return inputs[0];
     if (node.def->same != nullptr) {
       const int input = node.def->same(ProgramFacts(program_, inputs, *node.attrs));
-      if (input >= 0) return inputs[static_cast<std::size_t>(input)];
+      if (input >= 0) return inputs[input];
     }
     const Node& before = program_.nodes[program_.values[inputs[0]].producer];
     if (node.def->undoes != nullptr && before.kind == NodeKind::compute && before.def == node.def &&

@@ -14,7 +14,7 @@ std::vector<std::int64_t> local_sizes(const Program& program, const PValue& valu
   const std::size_t position = where.position(task);
   for (std::size_t axis = 0; axis < value.layout.size(); ++axis) {
     if (value.layout[axis].kind != AxisLayout::Kind::split) continue;
-    std::int64_t& size = sizes[static_cast<std::size_t>(value.layout[axis].dim)];
+    std::int64_t& size = sizes[value.layout[axis].dim];
     size = part_of(size, where.axes[axis], coordinate(where, position, axis)).size;
   }
   if (value.rows != kNone)
@@ -59,7 +59,7 @@ bool is_even(const Program& program, const PValue& value, std::size_t but) {
         if (rows.halo.rows_read(task).size != rows.halo.rows_read(0).size) return false;
   for (std::size_t axis = 0; axis < value.layout.size(); ++axis) {
     if (value.layout[axis].kind != AxisLayout::Kind::split || axis == but) continue;
-    std::int64_t& size = sizes[static_cast<std::size_t>(value.layout[axis].dim)];
+    std::int64_t& size = sizes[value.layout[axis].dim];
     if (size % where.axes[axis] != 0) return false;
     size /= where.axes[axis];
   }

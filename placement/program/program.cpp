@@ -134,7 +134,7 @@ void Program::group_axes(Where& where) {
       if (at / inner % size != 0) continue;
       std::vector<std::int32_t>& group = grouping.emplace_back();
       group.reserve(static_cast<std::size_t>(size));
-      for (std::int64_t k = 0; k < size; ++k) group.push_back(where.tasks[static_cast<std::size_t>(at + k * inner)]);
+      for (std::int64_t k = 0; k < size; ++k) group.push_back(where.tasks[at + k * inner]);
     }
     where.groupings[axis - 1] = intern(std::move(grouping));
     inner *= size;
@@ -162,7 +162,7 @@ LayoutRef Program::intern(Layout layout) {
 }
 
 const Tensor* ProgramFacts::constant(int i) const {
-  const Node& node = program_.nodes[program_.values[inputs_[static_cast<std::size_t>(i)]].producer];
+  const Node& node = program_.nodes[program_.values[inputs_[i]].producer];
   return node.role() == OpRole::constant ? &node.attrs->get<Tensor>("value") : nullptr;
 }
 

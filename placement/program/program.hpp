@@ -293,9 +293,7 @@ struct Program {
   [[nodiscard]] std::uint32_t argument(const Node& owner, RegionId body, std::size_t parameter) const;
   [[nodiscard]] const Where& where(const Node& node) const { return wheres[node.where]; }
   /// The number of threads of the first task of `where`.
-  [[nodiscard]] int threads(const Where& where) const {
-    return topology->tasks[static_cast<std::size_t>(where.tasks[0])].threads;
-  }
+  [[nodiscard]] int threads(const Where& where) const { return topology->tasks[where.tasks[0]].threads; }
   /// The op's name, or the name of the value that an added node moves.
   [[nodiscard]] std::string name(const Node& node) const;
   [[nodiscard]] std::string name(PValueId value) const;
@@ -338,9 +336,7 @@ class ProgramFacts final : public OpFacts {
   ProgramFacts(const Program& program, std::span<const PValueId> inputs, const Attrs& attrs)
       : program_(program), inputs_(inputs), attrs_(attrs) {}
   [[nodiscard]] int inputs() const override { return static_cast<int>(inputs_.size()); }
-  [[nodiscard]] const Type& input(int i) const override {
-    return program_.values[inputs_[static_cast<std::size_t>(i)]].type;
-  }
+  [[nodiscard]] const Type& input(int i) const override { return program_.values[inputs_[i]].type; }
   [[nodiscard]] const Attrs& attrs() const override { return attrs_; }
   [[nodiscard]] const Tensor* constant(int i) const override;
   /// Never called: the types of bodies are read from their regions.

@@ -74,7 +74,7 @@ class Factors {
         if (other == variable)
           read.own = step;
         else
-          read.steps[static_cast<std::size_t>(std::ranges::lower_bound(others, other) - others.begin())] = step;
+          read.steps[std::ranges::lower_bound(others, other) - others.begin()] = step;
         step *= sizes_[other];
       }
       reads.push_back(std::move(read));

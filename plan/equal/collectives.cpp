@@ -18,7 +18,7 @@ const std::set<std::uint32_t>& PlanWalk::classes_in(std::uint32_t grouping) {
   std::set<std::uint32_t>& all = at->second;
   if (!fresh) return all;
   for (const auto& group : plan_.groupings[grouping])
-    for (const std::int32_t task : group) all.insert(plan_.class_of[static_cast<std::size_t>(task)]);
+    for (const std::int32_t task : group) all.insert(plan_.class_of[task]);
   return all;
 }
 

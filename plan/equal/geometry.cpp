@@ -52,7 +52,7 @@ Geometry::Geometry(const Plan& plan) : plan_(plan), tasks_(plan.classes.size()) 
     auto& spots = positions_.emplace_back(plan.class_of.size());
     for (std::size_t g = 0; g < grouping.size(); ++g)
       for (std::size_t m = 0; m < grouping[g].size(); ++m)
-        spots[static_cast<std::size_t>(grouping[g][m])] = {static_cast<std::int32_t>(g), static_cast<std::int32_t>(m)};
+        spots[grouping[g][m]] = {static_cast<std::int32_t>(g), static_cast<std::int32_t>(m)};
   }
 }
 
@@ -63,7 +63,7 @@ std::optional<Box> Geometry::box(const Partition& value, std::int32_t task) cons
   for (const SplitDim& split : plan_.windows[value.window].splits) {
     const GroupSpot at = position(split.grouping, task);
     if (at.group < 0 || split.dim >= box.size()) return std::nullopt;
-    const auto members = plan_.groupings[split.grouping][static_cast<std::size_t>(at.group)].size();
+    const auto members = plan_.groupings[split.grouping][at.group].size();
     DimPart& extent = box[split.dim];
     const Part part = part_of(extent.size, static_cast<std::int64_t>(members), at.member);
     extent = {extent.begin + part.begin, part.size};
@@ -186,7 +186,7 @@ bool Geometry::same_as_member(std::uint32_t grouping, const Partition& a, std::i
   const auto [at, fresh] = known_.try_emplace(std::move(key), 1);
   if (fresh)
     for (const auto& group : plan_.groupings[grouping]) {
-      const auto given = box(a, group[static_cast<std::size_t>(holder)]);
+      const auto given = box(a, group[holder]);
       for (std::size_t m = 0; m < group.size(); ++m)
         if (static_cast<std::int32_t>(m) != guest && (!given || box(b, group[m]) != given)) at->second = 0;
     }
@@ -204,7 +204,7 @@ bool Geometry::is_within(std::uint32_t inner, std::uint32_t outer, std::int32_t 
       const GroupSpot here = position(inner, group[m]);
       if (here.group < 0) at->second = 0;
       if (here.group < 0 || !met.insert(here.group).second) continue;
-      for (const std::int32_t other : plan_.groupings[inner][static_cast<std::size_t>(here.group)])
+      for (const std::int32_t other : plan_.groupings[inner][here.group])
         if (const GroupSpot there = position(outer, other);
             there.group != static_cast<std::int32_t>(g) || there.member == guest)
           at->second = 0;
@@ -229,7 +229,7 @@ bool Geometry::sums_exactly(std::uint32_t grouping, std::int32_t guest, const st
       for (const std::uint32_t one : owed) {
         const GroupSpot here = position(one, group[m]);
         places.push_back(here.member);
-        if (here.group >= 0) product *= plan_.groupings[one][static_cast<std::size_t>(here.group)].size();
+        if (here.group >= 0) product *= plan_.groupings[one][here.group].size();
       }
       seen.insert(std::move(places));
     }

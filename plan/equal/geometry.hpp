@@ -37,7 +37,7 @@ class Geometry {
   explicit Geometry(const Plan& plan);
 
   [[nodiscard]] GroupSpot position(std::uint32_t grouping, std::int32_t task) const {
-    return positions_[grouping][static_cast<std::size_t>(task)];
+    return positions_[grouping][task];
   }
   [[nodiscard]] const std::vector<std::int32_t>& tasks_of(std::uint32_t plan_class) const { return tasks_[plan_class]; }
   /// Whether the window is the part that each task has, and not rows that it reads, gives or gets.

@@ -67,7 +67,7 @@ void GraphTerms::visit(const Op& op, const std::string& place, Scope& values) {
     const auto feed = std::ranges::find(signature_.feeds, output, &Signature::Feed::value);
     if (feed == signature_.feeds.end())
       throw Stop{true, formatted("the request does not feed '{}', which it needs", op.name())};
-    values[output] = feeds[static_cast<std::size_t>(feed - signature_.feeds.begin())];
+    values[output] = feeds[feed - signature_.feeds.begin()];
     return;
   }
   if (def.role == OpRole::variable) {

@@ -181,7 +181,7 @@ void PlanWalk::add_reduced(std::vector<PendingReduction>& owed, const OpDef& def
     for (std::size_t k = 0; k < values.size(); ++k)
       for (std::size_t d = 0; d < space.inputs[k].size(); ++d) {
         const int letter = space.inputs[k][d];
-        if (!space.whole[static_cast<std::size_t>(letter)] && !space.in_output(letter, output)) add_splits(k, d);
+        if (!space.whole[letter] && !space.in_output(letter, output)) add_splits(k, d);
       }
   }
   if (def.slides != nullptr)

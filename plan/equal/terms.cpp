@@ -75,9 +75,7 @@ class TermFacts final : public OpFacts {
   TermFacts(const Terms& terms, std::span<const TypedTerm> inputs, const Attrs& attrs)
       : terms_(terms), inputs_(inputs), attrs_(attrs), constants_(inputs.size()) {}
   [[nodiscard]] int inputs() const override { return static_cast<int>(inputs_.size()); }
-  [[nodiscard]] const Type& input(int i) const override {
-    return terms_.type(inputs_[static_cast<std::size_t>(i)].type);
-  }
+  [[nodiscard]] const Type& input(int i) const override { return terms_.type(inputs_[i].type); }
   [[nodiscard]] const Attrs& attrs() const override { return attrs_; }
   [[nodiscard]] const Tensor* constant(int i) const override {
     const auto k = static_cast<std::size_t>(i);
@@ -358,8 +356,7 @@ TermId Terms::same_as(const OpDef& def, const OpFacts& facts, const Attrs& attrs
                       TypeId output) const {
   if (def.is(kView)) return inputs[0].term;
   if (def.same != nullptr)
-    if (const int k = def.same(facts); k >= 0 && inputs[static_cast<std::size_t>(k)].type == output)
-      return inputs[static_cast<std::size_t>(k)].term;
+    if (const int k = def.same(facts); k >= 0 && inputs[k].type == output) return inputs[k].term;
   if (def.undoes == nullptr || inputs[0].term == kNoTerm) return kNoTerm;
   const Term& before = terms_[inputs[0].term];
   if (before.kind == Kind::op && before.def == &def && before.type == inputs[0].type && before.in[0].type == output &&

@@ -353,7 +353,7 @@ bool PlanWalk::is_of_workers(const Class& c, const Fact& fact) const {
   if (turns.empty() || fact.worker >= 0 || fact.owed.size() != 1 || fact.owed[0].reduce != Reduce::sum) return false;
   const std::uint32_t grouping = fact.owed[0].grouping;
   const std::int32_t group = geometry_.position(grouping, turns[0].worker).group;
-  return group >= 0 && plan_.groupings[grouping][static_cast<std::size_t>(group)].size() == turns.size() &&
+  return group >= 0 && plan_.groupings[grouping][group].size() == turns.size() &&
          std::ranges::all_of(
              turns, [&](const Serving::Turns& one) { return geometry_.position(grouping, one.worker).group == group; });
 }

@@ -141,7 +141,7 @@ class Direct {
     wait();
   }
   void sparse_exchange(std::span<const std::int64_t> parts) {
-    const auto given = [&](int from, int to) { return parts[static_cast<std::size_t>(from * s_.members + to)] > 0; };
+    const auto given = [&](int from, int to) { return parts[from * s_.members + to] > 0; };
     const auto after = [&](int member, int distance) { return (member + distance) % s_.members; };
     each([&](int d) {
       for_some({StepKind::receive_output, next(d), next(d)}, [&](int self) { return given(after(self, d), self); });
@@ -239,7 +239,7 @@ std::int64_t Schedule::sent_elements(std::span<const std::int64_t> parts, int me
   return total(*this, member, [&](const ScheduleStep& step) -> std::int64_t {
     const int part = step.part.resolve(member, members);
     if (step.kind == StepKind::send_input) return input_size(*this, parts, member, part);
-    if (step.kind == StepKind::send_slot) return parts[static_cast<std::size_t>(part)];
+    if (step.kind == StepKind::send_slot) return parts[part];
     return step.kind == StepKind::send_output ? output_size(*this, parts, member, part) : 0;
   });
 }

@@ -69,11 +69,11 @@ struct Tree {
   void join(const std::vector<int>& members) {
     const std::size_t n = members.size();
     for (std::size_t i = 0; i < n; ++i) {
-      std::vector<int>& mine = children[static_cast<std::size_t>(members[i])];
+      std::vector<int>& mine = children[members[i]];
       for (std::size_t bit = 1; bit < n && (i & bit) == 0; bit *= 2)
         if (i + bit < n) {
           mine.insert(mine.begin(), members[i + bit]);
-          parent[static_cast<std::size_t>(members[i + bit])] = members[i];
+          parent[members[i + bit]] = members[i];
         }
     }
   }
@@ -84,9 +84,9 @@ void broadcast_along(Script& script, const Tree& tree) {
   for (int m = 0; m < s.members; ++m) {
     script.as(m);
     const bool root = m == s.root;
-    const auto& children = tree.children[static_cast<std::size_t>(m)];
+    const auto& children = tree.children[m];
     if (!root) {
-      script.add(StepKind::receive_output, fixed(tree.parent[static_cast<std::size_t>(m)]), fixed(0));
+      script.add(StepKind::receive_output, fixed(tree.parent[m]), fixed(0));
       script.wait();
     }
     for (int child : children) script.add(root ? StepKind::send_input : StepKind::send_output, fixed(child), fixed(0));
@@ -102,16 +102,16 @@ void reduce_along(Script& script, const Tree& tree) {
   for (int m = 0; m < s.members; ++m) {
     script.as(m);
     const bool root = m == s.root;
-    const auto& children = tree.children[static_cast<std::size_t>(m)];
+    const auto& children = tree.children[m];
     const auto count = static_cast<std::int32_t>(children.size());
     s.slots = std::max(s.slots, count);
-    const MemberRef up = fixed(root ? 0 : tree.parent[static_cast<std::size_t>(m)]);
+    const MemberRef up = fixed(root ? 0 : tree.parent[m]);
     if (children.empty() && !root) {
       script.add(StepKind::send_input, up, fixed(0));
       continue;
     }
     for (std::int32_t slot = 0; slot < count; ++slot)
-      script.add(StepKind::receive_slot, fixed(children[static_cast<std::size_t>(count - 1 - slot)]), fixed(0), slot);
+      script.add(StepKind::receive_slot, fixed(children[count - 1 - slot]), fixed(0), slot);
     if (count > 0) script.wait();
     const std::int32_t place = root ? ScheduleStep::kOfPeer : 0;
     if (root && count == 0) script.copy_own(0);
@@ -133,7 +133,7 @@ Schedule along(Script script, const Tree& tree) {
 /// All members in cyclic order, beginning with the root.
 std::vector<int> from_root(int members, int root) {
   std::vector<int> all(static_cast<std::size_t>(members));
-  for (int i = 0; i < members; ++i) all[static_cast<std::size_t>(i)] = (root + i) % members;
+  for (int i = 0; i < members; ++i) all[i] = (root + i) % members;
   return all;
 }
 
@@ -158,7 +158,7 @@ class HostsAllReduce {
     for (std::size_t h = 0; h < groups_.size(); ++h)
       for (std::size_t j = 0; j < groups_[h].size(); ++j) {
         FERRY_ASSERT(groups_[h].size() == groups_[0].size(), "the hosts have different numbers of members");
-        place_[static_cast<std::size_t>(groups_[h][j])] = {h, j};
+        place_[groups_[h][j]] = {h, j};
       }
     const std::size_t inside = (groups_[0].size() - 1) * groups_.size();
     script.schedule().slots = static_cast<std::int32_t>(std::max(inside, groups_.size() - 1));
@@ -176,11 +176,11 @@ class HostsAllReduce {
   }
 
  private:
-  [[nodiscard]] const std::vector<int>& mates() const { return groups_[place_[static_cast<std::size_t>(self_)].first]; }
-  [[nodiscard]] std::size_t host() const { return place_[static_cast<std::size_t>(self_)].first; }
+  [[nodiscard]] const std::vector<int>& mates() const { return groups_[place_[self_].first]; }
+  [[nodiscard]] std::size_t host() const { return place_[self_].first; }
   /// Member j of host h; this is also the index of its part.
   [[nodiscard]] int member(std::size_t h, std::size_t j) const { return groups_[h][j]; }
-  [[nodiscard]] std::size_t index() const { return place_[static_cast<std::size_t>(self_)].second; }
+  [[nodiscard]] std::size_t index() const { return place_[self_].second; }
 
   /// The slot for the contribution of mate `j` to the part of member(h, index()).
   [[nodiscard]] std::int32_t slot(std::size_t j, std::size_t h) const {

@@ -47,7 +47,7 @@ int Topology::resolve(const DeviceSpec& spec) const {
   }
   bool job_known = false;
   for (int i = 0; i < size(); ++i) {
-    const TaskInfo& task = tasks[static_cast<std::size_t>(i)];
+    const TaskInfo& task = tasks[i];
     job_known = job_known || task.job == *spec.job;
     if (task.job == *spec.job && task.index_in_job == wanted) return i;
   }
@@ -60,24 +60,24 @@ std::vector<int> Topology::tasks_of(const DeviceSpec& spec) const {
   if (spec.task && !spec.all_tasks()) return {resolve(spec)};
   std::vector<int> result;
   for (int i = 0; i < size(); ++i)
-    if (!spec.job || tasks[static_cast<std::size_t>(i)].job == *spec.job) result.push_back(i);
+    if (!spec.job || tasks[i].job == *spec.job) result.push_back(i);
   if (result.empty()) not_there(*this, spec, "name the job's tasks with --jobs");
   return result;
 }
 
 bool Topology::on_one_host(std::span<const std::int32_t> group) const {
-  const auto host = [&](std::int32_t task) { return tasks[static_cast<std::size_t>(task)].host; };
+  const auto host = [&](std::int32_t task) { return tasks[task].host; };
   return std::ranges::all_of(group, [&](std::int32_t task) { return host(task) == host(group.front()); });
 }
 
 bool Topology::share_memory(std::span<const std::int32_t> group) const {
-  const auto memory = [&](std::int32_t task) { return tasks[static_cast<std::size_t>(task)].memory_group; };
+  const auto memory = [&](std::int32_t task) { return tasks[task].memory_group; };
   return std::ranges::all_of(
       group, [&](std::int32_t task) { return memory(task) >= 0 && memory(task) == memory(group.front()); });
 }
 
 bool Topology::join_gpus(std::span<const std::int32_t> group) const {
-  const auto gpus = [&](std::int32_t task) { return tasks[static_cast<std::size_t>(task)].gpu_group; };
+  const auto gpus = [&](std::int32_t task) { return tasks[task].gpu_group; };
   return std::ranges::all_of(group,
                              [&](std::int32_t task) { return gpus(task) >= 0 && gpus(task) == gpus(group.front()); });
 }

@@ -47,9 +47,9 @@ class MemberCount {
     if (step.except != ScheduleStep::kAll) add_one(step, step.except, -1);
     ++of_all_;
     if (step.part.by == MemberRef::By::shift)
-      ++shifts_[static_cast<std::size_t>(step.part.resolve(0, members()))];
+      ++shifts_[step.part.resolve(0, members())];
     else
-      for (int m = 0; m < members(); ++m) elements_[static_cast<std::size_t>(m)] += size(step, m);
+      for (int m = 0; m < members(); ++m) elements_[m] += size(step, m);
   }
 
   /// Adds the parts that steps name by a shift. Most shifts occur equally often. So it adds all parts that many times,
@@ -58,8 +58,8 @@ class MemberCount {
     const std::int64_t usual = most_frequent(shifts_);
     const std::int64_t all = std::accumulate(parts_.begin(), parts_.end(), std::int64_t{0});
     for (int m = 0; m < members(); ++m) {
-      messages_[static_cast<std::size_t>(m)] += of_all_;
-      if (usual != 0) elements_[static_cast<std::size_t>(m)] += usual * all;
+      messages_[m] += of_all_;
+      if (usual != 0) elements_[m] += usual * all;
     }
     for (std::size_t shift = 0; shift < shifts_.size(); ++shift) {
       const std::int64_t more = shifts_[shift] - usual;
@@ -74,12 +74,12 @@ class MemberCount {
  private:
   [[nodiscard]] int members() const { return static_cast<int>(messages_.size()); }
   [[nodiscard]] std::int64_t size(const ScheduleStep& step, int member) const {
-    return parts_[static_cast<std::size_t>(step.part.resolve(member, members()))];
+    return parts_[step.part.resolve(member, members())];
   }
 
   void add_one(const ScheduleStep& step, int member, std::int64_t times) {
-    messages_[static_cast<std::size_t>(member)] += times;
-    elements_[static_cast<std::size_t>(member)] += times * size(step, member);
+    messages_[member] += times;
+    elements_[member] += times * size(step, member);
   }
 
   /// The value of more than half of the entries, if there is one (Boyer, Moore 1981).
@@ -209,7 +209,7 @@ std::vector<LinkTraffic> sends_of_collective(const Plan& plan, const Collective&
   for (const ScheduleStep& step : schedule.steps) {
     if (!sends(step) || !step.concerns(mine.member)) continue;
     one.steps.assign(1, step);
-    sum.add((*mine.group)[static_cast<std::size_t>(step.peer.resolve(mine.member, schedule.members))],
+    sum.add((*mine.group)[step.peer.resolve(mine.member, schedule.members)],
             one.sent_elements(collective.parts, mine.member) * size);
   }
   return sum.list();
@@ -236,16 +236,15 @@ std::vector<Traffic> traffic_of_members(const Schedule& schedule, std::span<cons
   const auto members = static_cast<std::size_t>(schedule.members);
   std::vector<Traffic> all(members);
   if (schedule.via == Via::library) {
-    for (int m = 0; m < schedule.members; ++m)
-      all[static_cast<std::size_t>(m)].collective_bytes = given_to_library(schedule, parts, m);
+    for (int m = 0; m < schedule.members; ++m) all[m].collective_bytes = given_to_library(schedule, parts, m);
     return all;
   }
   if (schedule.kind == CollectiveKind::all_to_all) {  // MemberCount does not handle a part for each pair
     for (int m = 0; m < schedule.members; ++m)
-      all[static_cast<std::size_t>(m)] = {.sent_messages = schedule.sends_of(m),
-                                          .sent_bytes = schedule.sent_elements(parts, m),
-                                          .received_messages = schedule.receives_of(m),
-                                          .received_bytes = schedule.received_elements(parts, m)};
+      all[m] = {.sent_messages = schedule.sends_of(m),
+                .sent_bytes = schedule.sent_elements(parts, m),
+                .received_messages = schedule.receives_of(m),
+                .received_bytes = schedule.received_elements(parts, m)};
     return all;
   }
   MemberCount sent(members, parts), received(members, parts);
@@ -292,8 +291,7 @@ const std::vector<Traffic>& ClassTraffic::of_collective(std::uint32_t number) {
   }
   at->second.resize(plan_.classes.size());
   for (const std::vector<std::int32_t>& group : plan_.groupings[collective.grouping])
-    for (std::size_t m = 0; m < group.size(); ++m)
-      at->second[plan_.class_of[static_cast<std::size_t>(group[m])]] += members[m];
+    for (std::size_t m = 0; m < group.size(); ++m) at->second[plan_.class_of[group[m]]] += members[m];
   return at->second;
 }
 

@@ -191,8 +191,7 @@ class Buckets {
     if (!fresh) return at->second;
     for (const auto& group : plan_.groupings[grouping])
       for (std::size_t m = 1; m < group.size(); ++m)
-        at->second.emplace(plan_.class_of[static_cast<std::size_t>(group[m - 1])],
-                           plan_.class_of[static_cast<std::size_t>(group[m])]);
+        at->second.emplace(plan_.class_of[group[m - 1]], plan_.class_of[group[m]]);
     return at->second;
   }
 

@@ -120,7 +120,7 @@ class Player {
     }
   }
 
-  BlockPlace& slot(std::int32_t number) { return slots_[static_cast<std::size_t>(number)]; }
+  BlockPlace& slot(std::int32_t number) { return slots_[number]; }
 
   [[nodiscard]] Block content(const BlockPlace& spot) const {
     if (spot.arriving || spot.block.level < 0) fail("uses what is not there yet");

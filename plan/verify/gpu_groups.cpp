@@ -46,7 +46,7 @@ void check_call(const Plan& plan, const Collective& collective, const std::strin
 }
 
 void check_groups(const Plan& plan, const Collective& collective, const std::string& what) {
-  const auto gpus = [&](std::int32_t task) { return plan.topology.tasks[static_cast<std::size_t>(task)].gpu_group; };
+  const auto gpus = [&](std::int32_t task) { return plan.topology.tasks[task].gpu_group; };
   for (const std::vector<std::int32_t>& group : plan.groupings[collective.grouping])
     for (const std::int32_t task : group)
       if (gpus(task) < 0 || gpus(task) != gpus(group[0]))

@@ -74,11 +74,11 @@ class Halos {
   /// the rows that it gets are the rows that it reads.
   void check_blocks(const Instruction& i, const Window& halo, const Buffer& buffer, std::int32_t task) {
     const Collective& collective = plan_.collectives[i.collective()];
-    const GroupPosition place = tables_.places[collective.grouping][static_cast<std::size_t>(task)];
+    const GroupPosition place = tables_.places[collective.grouping][task];
     const auto n = static_cast<std::int64_t>(plan_.schedules[collective.schedule].members);
     for (const SplitDim& split : halo.splits)
       if (split.dim == halo.halo_dim) {
-        const GroupPosition along = tables_.places[split.grouping][static_cast<std::size_t>(task)];
+        const GroupPosition along = tables_.places[split.grouping][task];
         if (along.member != place.member || static_cast<std::int64_t>(tables_.members[split.grouping]) != n)
           refuse(i, "the members do not have, in their order, the parts whose rows they exchange");
       }
@@ -86,8 +86,8 @@ class Halos {
     for (std::size_t d = 0; d < buffer.sizes.size(); ++d)
       if (d != halo.halo_dim) row *= buffer.sizes[d];
     for (std::int64_t other = 0; other < n; ++other) {
-      const std::int64_t given = collective.parts[static_cast<std::size_t>(place.member * n + other)];
-      const std::int64_t got = collective.parts[static_cast<std::size_t>(other * n + place.member)];
+      const std::int64_t given = collective.parts[place.member * n + other];
+      const std::int64_t got = collective.parts[other * n + place.member];
       if (given != row * rows_sent(halo, n, place.member, other) ||
           got != row * rows_sent(halo, n, other, place.member))
         refuse(i, "member " + std::to_string(place.member) + " gives member " + std::to_string(other) + " " +

@@ -109,12 +109,11 @@ class Sizes {
       const bool names = step.slot != ScheduleStep::kOfPeer || step.source != ScheduleStep::kOfPeer;
       if (all_staged_ || (!names && step.kind != ScheduleStep::Kind::receive_slot)) continue;
       if (step.only != ScheduleStep::kAll)
-        staged_[static_cast<std::size_t>(step.only)] = true;
+        staged_[step.only] = true;
       else if (step.except == ScheduleStep::kAll)
         all_staged_ = true;
       else
-        for (std::int32_t m = 0; m < s_.members; ++m)
-          staged_[static_cast<std::size_t>(m)] = staged_[static_cast<std::size_t>(m)] || m != step.except;
+        for (std::int32_t m = 0; m < s_.members; ++m) staged_[m] = staged_[m] || m != step.except;
     }
   }
 
@@ -230,7 +229,7 @@ class Messages {
   void check_put(const std::string& what, const Channel& channel, const ChannelEnd& send) const {
     if (!tasks_share_memory(plan_, channel.from, channel.to))
       reject(what + ": it is put, and the tasks share no memory");
-    const std::uint32_t number = plan_.class_of[static_cast<std::size_t>(channel.from)];
+    const std::uint32_t number = plan_.class_of[channel.from];
     const Instruction& sends = plan_.classes[number].instructions[send.index];
     const Buffer& buffer = plan_.classes[number].buffers[send.buffer];
     Makers& all = makers_of(number);
@@ -298,7 +297,7 @@ class Messages {
   }
 
   const Buffer& buffer_of(std::int32_t task, const ChannelEnd& spot) const {
-    return plan_.classes[plan_.class_of[static_cast<std::size_t>(task)]].buffers[spot.buffer];
+    return plan_.classes[plan_.class_of[task]].buffers[spot.buffer];
   }
 
   void check_size(const PlanClass& c, const Instruction& i, Range operands, std::int64_t elements,
@@ -372,11 +371,10 @@ class Messages {
     const Instruction& i = *arrival.instruction;
     const std::vector<std::int32_t>& tasks = tables_.tasks_of[arrival.plan_class];
     const bool all_here = tables_.covers[collective.grouping][arrival.plan_class];
-    if (all_here && sizes.all_equal())
-      return check_needs(arrival, collective, sizes.of(places[static_cast<std::size_t>(tasks[0])].member));
+    if (all_here && sizes.all_equal()) return check_needs(arrival, collective, sizes.of(places[tasks[0]].member));
     std::optional<Needs> last;
     for (std::int32_t task : tasks) {
-      const GroupPosition place = places[static_cast<std::size_t>(task)];
+      const GroupPosition place = places[task];
       if (place.group < 0) reject(describe(plan_, i) + ": task " + std::to_string(task) + " is in none of its groups");
       const Needs needs = sizes.of(place.member);
       if (last == needs) continue;
@@ -417,8 +415,7 @@ class Messages {
   [[noreturn]] void reject_absence(const std::string& what, std::uint32_t plan_class,
                                    const std::vector<GroupPosition>& places) const {
     for (std::int32_t task : tables_.tasks_of[plan_class])
-      if (places[static_cast<std::size_t>(task)].group >= 0)
-        reject(what + ": task " + std::to_string(task) + " never comes to it");
+      if (places[task].group >= 0) reject(what + ": task " + std::to_string(task) + " never comes to it");
     reject(what + ": a task never comes to it");
   }
 

@@ -228,8 +228,7 @@ class PartialSums : ClassView {
       for (std::uint32_t k = 0; k < count; ++k)
         for (std::size_t d = 0; d < space.inputs[k].size() && !unread(def, k); ++d) {
           const int letter = space.inputs[k][d];
-          if (!space.whole[static_cast<std::size_t>(letter)] && !space.in_output(letter, output))
-            add_splits(owed, i, def, k, d);
+          if (!space.whole[letter] && !space.in_output(letter, output)) add_splits(owed, i, def, k, d);
         }
     }
     if (def.slides != nullptr)
@@ -274,10 +273,8 @@ class PartialSums : ClassView {
     const auto task = static_cast<std::size_t>(task_);
     const GroupPosition here = tables_.places[grouping][task], there = tables_.places[other][task];
     if (here.group < 0 || there.group < 0) return false;
-    return std::ranges::all_of(plan_.groupings[grouping][static_cast<std::size_t>(here.group)],
-                               [&](std::int32_t member) {
-                                 return tables_.places[other][static_cast<std::size_t>(member)].group == there.group;
-                               });
+    return std::ranges::all_of(plan_.groupings[grouping][here.group],
+                               [&](std::int32_t member) { return tables_.places[other][member].group == there.group; });
   }
 
   // ---- Reasons ----

@@ -98,7 +98,7 @@ class SiteWalk {
   }
 
   void wake(std::int32_t task) {
-    const std::uint32_t w = walker_of_[plan_.class_of[static_cast<std::size_t>(task)]];
+    const std::uint32_t w = walker_of_[plan_.class_of[task]];
     if (w != kNone) ready_.push_back(w);
   }
 
@@ -142,7 +142,7 @@ class SiteWalk {
     if (i.what == Opcode::send_wait || i.what == Opcode::receive_wait) {
       const Channel& channel = plan_.channels[i.channel()];
       const std::int32_t task = i.what == Opcode::send_wait ? channel.to : channel.from;
-      return walker_of_[plan_.class_of[static_cast<std::size_t>(task)]];
+      return walker_of_[plan_.class_of[task]];
     }
     const Meeting& meeting = meeting_of(w, i);
     for (std::uint32_t other : meeting.all)

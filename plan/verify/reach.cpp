@@ -88,9 +88,7 @@ void check_sharing(const Plan& plan, std::uint32_t number) {
 }
 
 bool tasks_share_memory(const Plan& plan, std::int32_t a, std::int32_t b) {
-  const auto memory = [&](std::int32_t task) {
-    return plan.topology.tasks[static_cast<std::size_t>(task)].memory_group;
-  };
+  const auto memory = [&](std::int32_t task) { return plan.topology.tasks[task].memory_group; };
   return memory(a) >= 0 && memory(a) == memory(b);
 }
 

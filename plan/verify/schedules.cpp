@@ -196,7 +196,7 @@ class ScheduleSimulation {
     for (std::size_t m = 0; m < players_.size(); ++m) set_up(players_[m], static_cast<int>(m));
     for (std::size_t m = 0; m < players_.size(); ++m) wake(static_cast<int>(m));
     while (!ready_.empty()) {
-      Player& player = players_[static_cast<std::size_t>(ready_.front())];
+      Player& player = players_[ready_.front()];
       ready_.pop_front();
       player.queued = false;
       run(player);
@@ -224,7 +224,7 @@ class ScheduleSimulation {
       if (step.only == ScheduleStep::kAll)
         common_.push_back(k);
       else
-        own_[next[static_cast<std::size_t>(step.only)]++] = k;
+        own_[next[step.only]++] = k;
     }
   }
 
@@ -354,7 +354,7 @@ class ScheduleSimulation {
     if ((of_peer && peer == player.self) || number >= s_.slots)
       fail(player, k, "has no slot for the contribution of member " + std::to_string(peer));
     if (player.slots.empty()) player.slots.resize(static_cast<std::size_t>(s_.slots));
-    return player.slots[static_cast<std::size_t>(number)];
+    return player.slots[number];
   }
 
   void must_be_free(const Player& player, const PiecePlace& spot, std::size_t k) const {
@@ -427,7 +427,7 @@ class ScheduleSimulation {
   }
 
   void wake(int member) {
-    Player& player = players_[static_cast<std::size_t>(member)];
+    Player& player = players_[member];
     if (player.queued || player.done) return;
     player.queued = true;
     ready_.push_back(member);

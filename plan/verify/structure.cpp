@@ -64,8 +64,8 @@ class Structure {
       require(!group.empty(), "a group is empty");
       if (group.size() != size) size = 0;
       for (std::int32_t task : group) {
-        require(task_ok(task) && !seen[static_cast<std::size_t>(task)], "a task is in two groups of a grouping");
-        seen[static_cast<std::size_t>(task)] = true;
+        require(task_ok(task) && !seen[task], "a task is in two groups of a grouping");
+        seen[task] = true;
       }
     }
     group_size_.push_back(size);
@@ -140,8 +140,7 @@ class Structure {
     require(static_cast<std::size_t>(part_count(schedule)) == collective.parts.size(),
             "a collective's parts differ in number");
     const bool has_part = schedule.kind == CollectiveKind::scatter || schedule.kind == CollectiveKind::gather;
-    require(!schedule.guest_root || !has_part || collective.parts[static_cast<std::size_t>(schedule.root)] == 0,
-            "a guest has a part");
+    require(!schedule.guest_root || !has_part || collective.parts[schedule.root] == 0, "a guest has a part");
     std::int64_t bytes = 0;
     for (std::int64_t part : collective.parts) {
       require(part >= 0, "a collective's part is negative");

@@ -198,12 +198,12 @@ std::size_t check_turns(const Plan& plan, const Tables& tables) {
     if (plan.classes[c].serving.turns.empty()) continue;
     ++servers;
     if (tables.tasks_of[c].size() != 1) reject("several tasks serve the same workers");
-    serves[static_cast<std::size_t>(tables.tasks_of[c][0])] = &plan.classes[c];
+    serves[tables.tasks_of[c][0]] = &plan.classes[c];
     Turns(plan, plan.classes[c]).check();
   }
   if (servers == 0) return 0;
   const auto is_worker = [&](std::int32_t server, std::int32_t task) {
-    const PlanClass* c = serves[static_cast<std::size_t>(server)];
+    const PlanClass* c = serves[server];
     return c != nullptr && std::any_of(c->serving.turns.begin(), c->serving.turns.end(),
                                        [task](const Serving::Turns& t) { return t.worker == task; });
   };

@@ -77,7 +77,7 @@ class Values {
   }
 
   void check_device(const PlanDevice& device, std::int32_t t) const {
-    const std::int32_t gpus = plan_.topology.tasks[static_cast<std::size_t>(t)].gpus;
+    const std::int32_t gpus = plan_.topology.tasks[t].gpus;
     const std::int64_t most = device.kind == DeviceKind::gpu ? gpus : 1;
     if (static_cast<std::int64_t>(device.index) >= most)
       reject("task " + std::to_string(t) + " has no device " + std::string(name_of(device.kind)) + ":" +
@@ -152,18 +152,16 @@ class Values {
   [[nodiscard]] Sizes part_sizes(std::uint32_t window, std::int32_t t) const {
     Sizes sizes = plan_.windows[window].sizes;
     for (const SplitDim& split : plan_.windows[window].splits) {
-      const GroupPosition place = tables_.places[split.grouping][static_cast<std::size_t>(t)];
+      const GroupPosition place = tables_.places[split.grouping][t];
       if (place.group < 0)
         reject("task " + std::to_string(t) + " has a part of a value that is split over other tasks");
-      const auto members =
-          static_cast<std::int64_t>(plan_.groupings[split.grouping][static_cast<std::size_t>(place.group)].size());
+      const auto members = static_cast<std::int64_t>(plan_.groupings[split.grouping][place.group].size());
       sizes[split.dim] = size_of_part(sizes[split.dim], members, place.member);
     }
     const Window& halo = plan_.windows[window];
     for (const SplitDim& split : halo.splits) {
-      const GroupPosition place = tables_.places[split.grouping][static_cast<std::size_t>(t)];
-      const auto members =
-          static_cast<std::int64_t>(plan_.groupings[split.grouping][static_cast<std::size_t>(place.group)].size());
+      const GroupPosition place = tables_.places[split.grouping][t];
+      const auto members = static_cast<std::int64_t>(plan_.groupings[split.grouping][place.group].size());
       if (const Reads* const reads = rows_along(halo, split.dim))
         sizes[split.dim] = rows_read(*reads, halo.sizes[split.dim], members, place.member).count();
       else if (!halo.reads.empty() && split.dim == halo.halo_dim)
@@ -369,9 +367,8 @@ class Values {
 
   /// The number of the task's part, and the number of parts.
   [[nodiscard]] std::pair<std::int32_t, std::size_t> part_of(const SplitDim& split, std::int32_t task) const {
-    const GroupPosition place = tables_.places[split.grouping][static_cast<std::size_t>(task)];
-    return {place.member,
-            place.group < 0 ? 0 : plan_.groupings[split.grouping][static_cast<std::size_t>(place.group)].size()};
+    const GroupPosition place = tables_.places[split.grouping][task];
+    return {place.member, place.group < 0 ? 0 : plan_.groupings[split.grouping][place.group].size()};
   }
 
   void check_splits(const Instruction& i, Range operands, bool over_members) {
@@ -430,7 +427,7 @@ class Values {
       std::int32_t first = -1;
       for (std::size_t m = 0; m < group.size(); ++m) {
         if (static_cast<std::int32_t>(m) == guest) continue;
-        const GroupPosition place = tables_.places[b][static_cast<std::size_t>(group[m])];
+        const GroupPosition place = tables_.places[b][group[m]];
         if (first < 0) first = place.member;
         at->second = at->second && place.member == first;
       }
@@ -445,10 +442,8 @@ class Values {
     for (const auto& group : plan_.groupings[a]) {
       std::vector<std::int32_t> members = group;
       if (guest >= 0) members.erase(members.begin() + guest);
-      const GroupPosition first =
-          members.empty() ? GroupPosition{} : tables_.places[b][static_cast<std::size_t>(members[0])];
-      at->second =
-          at->second && first.group >= 0 && plan_.groupings[b][static_cast<std::size_t>(first.group)] == members;
+      const GroupPosition first = members.empty() ? GroupPosition{} : tables_.places[b][members[0]];
+      at->second = at->second && first.group >= 0 && plan_.groupings[b][first.group] == members;
     }
     return at->second;
   }
@@ -462,11 +457,11 @@ class Values {
 
   /// Whether a group of `b` has the same tasks in another order.
   [[nodiscard]] bool is_permuted(const std::vector<std::int32_t>& group, std::uint32_t b) const {
-    const std::int32_t other = tables_.places[b][static_cast<std::size_t>(group[0])].group;
-    if (other < 0 || plan_.groupings[b][static_cast<std::size_t>(other)].size() != group.size()) return false;
+    const std::int32_t other = tables_.places[b][group[0]].group;
+    if (other < 0 || plan_.groupings[b][other].size() != group.size()) return false;
     bool same_order = true;
     for (std::size_t m = 0; m < group.size(); ++m) {
-      const GroupPosition place = tables_.places[b][static_cast<std::size_t>(group[m])];
+      const GroupPosition place = tables_.places[b][group[m]];
       if (place.group != other) return false;
       same_order = same_order && place.member == static_cast<std::int32_t>(m);
     }

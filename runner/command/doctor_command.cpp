@@ -52,7 +52,7 @@ Finding kernels_finding() {
 }
 
 Finding gpus_finding(const Cluster& cluster) {
-  const TaskInfo& info = cluster.topology().tasks[static_cast<std::size_t>(cluster.rank())];
+  const TaskInfo& info = cluster.topology().tasks[cluster.rank()];
   if (info.gpus == 0)
     return {"gpus", "0: " + info.no_gpus + "; --device sim simulates some", {{"count", 0}, {"why", info.no_gpus}}};
   std::string text = std::to_string(info.gpus);
@@ -121,7 +121,7 @@ Finding mpi_finding() {
 }
 
 Finding threads_finding(const Cluster& cluster) {
-  const std::int32_t threads = cluster.topology().tasks[static_cast<std::size_t>(cluster.rank())].threads;
+  const std::int32_t threads = cluster.topology().tasks[cluster.rank()].threads;
   return {"threads", std::to_string(threads), threads};
 }
 

@@ -69,7 +69,7 @@ PlanDrawing::PlanDrawing(const Plan& plan, DrawnTasks which) : plan_(plan) {
   const bool all = which == DrawnTasks::all || plan.topology.size() <= few;
   std::set<std::uint32_t> roles;
   for (int task = 0; task < plan_.topology.size(); ++task) {
-    if (!roles.insert(plan_.class_of[static_cast<std::size_t>(task)]).second && !all && task >= few) continue;
+    if (!roles.insert(plan_.class_of[task]).second && !all && task >= few) continue;
     if (which == DrawnTasks::roles && tasks_.size() == kMostRoles) break;
     tasks_.push_back(task);
     draw(task);

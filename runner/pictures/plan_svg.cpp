@@ -133,7 +133,7 @@ std::string frame_svg(const Plan& plan, const PlacedFrame& frame) {
   if (frame.task < 0) return text_at(middle, "between tasks", " text-anchor=\"middle\" fill=\"#495057\"");
   std::string title;
   if (frame.region == 1) {
-    const std::vector<int> equal = tasks_of_class(plan, plan.class_of[static_cast<std::size_t>(frame.task)]);
+    const std::vector<int> equal = tasks_of_class(plan, plan.class_of[frame.task]);
     title = equal.size() > 1 ? "tasks " + ranges(equal) + ": each of " + std::to_string(equal.size())
                              : "task " + std::to_string(frame.task);
   } else {

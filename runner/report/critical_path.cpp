@@ -73,7 +73,7 @@ class PathFinder {
     const TracedEvent& event = run_.events[index];
     if (event.activity == Activity::thread_wait && to_other_thread(event.begin)) return;
     if (sender_delay(run_, event) > 0) {
-      const TracedEvent& sender = run_.events[run_.messages[static_cast<std::size_t>(event.message)].sender];
+      const TracedEvent& sender = run_.events[run_.messages[event.message].sender];
       if (sender.begin < now_) {
         add(PathSegment::Kind::message, sender.begin, index);
         task_ = sender.task;

@@ -74,7 +74,7 @@ class PlacedPlan {
         columns[number] = {-1, "", ""};
         continue;
       }
-      const std::vector<int> equal = tasks_of_class(plan_, plan_.class_of[static_cast<std::size_t>(task)]);
+      const std::vector<int> equal = tasks_of_class(plan_, plan_.class_of[task]);
       const auto title = region == 1 ? std::string_view() : frame_label(plan_.class_for(task).regions[region].kind);
       columns[number] = {task, (equal.size() > 1 ? "tasks " : "task ") + ranges(equal), title};
     }

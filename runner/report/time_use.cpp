@@ -16,7 +16,7 @@ void add(const TracedRun& run, const TracedEvent& event, TimeUse& use) {
       return;
     case Activity::message_wait: {
       const std::int64_t late = sender_delay(run, event);
-      if (late > 0) use.waiting[run.events[run.messages[static_cast<std::size_t>(event.message)].sender].task] += late;
+      if (late > 0) use.waiting[run.events[run.messages[event.message].sender].task] += late;
       use.moving += time - late;
       return;
     }
@@ -41,7 +41,7 @@ std::int64_t TimeUse::sum() const {
 
 std::int64_t sender_delay(const TracedRun& run, const TracedEvent& wait) {
   if (wait.message < 0) return 0;
-  const TracedMessage& message = run.messages[static_cast<std::size_t>(wait.message)];
+  const TracedMessage& message = run.messages[wait.message];
   return std::clamp<std::int64_t>(run.events[message.sender].begin - wait.begin, 0, wait.end - wait.begin);
 }
 
@@ -49,8 +49,7 @@ std::vector<TimeUse> time_uses(const TracedRun& run) {
   std::vector<TimeUse> uses(static_cast<std::size_t>(run.tasks));
   std::vector<bool> threaded(uses.size(), false);
   for (const TracedEvent& event : run.events)
-    if (event.thread > 0 && !run.queues.contains({event.task, event.thread}))
-      threaded[static_cast<std::size_t>(event.task)] = true;
+    if (event.thread > 0 && !run.queues.contains({event.task, event.thread})) threaded[event.task] = true;
   auto at = run.events.begin();
   for (const TracedStep& step : run.steps) {
     const auto task = static_cast<std::size_t>(step.task);

@@ -18,7 +18,7 @@ std::uint64_t memory_of(const Plan& plan, int tasks) {
   std::vector<std::uint64_t> bytes(static_cast<std::size_t>(tasks), 0);
   for (int shard = 0; shard < shards; ++shard)
     for (const PlanDevice& device : plan.class_for(shard).devices)
-      bytes[static_cast<std::size_t>(process_of_task(shard, shards, tasks))] += device.step_bytes + device.state_bytes;
+      bytes[process_of_task(shard, shards, tasks)] += device.step_bytes + device.state_bytes;
   return *std::max_element(bytes.begin(), bytes.end());
 }
 

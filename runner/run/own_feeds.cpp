@@ -95,7 +95,7 @@ void require_same(const Cluster& cluster, const std::vector<FeedMarks>& all) {
 
 void require_own_parts(const Cluster& cluster, const std::vector<std::string>& parts) {
   if (parts.empty() || cluster.process_of(cluster.size() - 1) == 0) return;
-  const std::string host = std::to_string(cluster.topology().tasks[static_cast<std::size_t>(cluster.rank())].host);
+  const std::string host = std::to_string(cluster.topology().tasks[cluster.rank()].host);
   FeedMarks places;
   for (const std::string& part : parts) {
     const std::size_t equals = std::min(part.find('='), part.size());
@@ -118,7 +118,7 @@ void require_own_parts(const Cluster& cluster, const std::vector<std::string>& p
 std::vector<std::string> own_feeds(const Cluster& cluster, const std::vector<std::string>& feeds) {
   const auto process = static_cast<std::size_t>(cluster.process_of(cluster.rank()));
   if (cluster.process_of(cluster.size() - 1) == 0) return feeds;
-  const std::string host = std::to_string(cluster.topology().tasks[static_cast<std::size_t>(cluster.rank())].host);
+  const std::string host = std::to_string(cluster.topology().tasks[cluster.rank()].host);
   const std::map<std::string, std::string> here = typed_feeds(cluster, feeds);
   FeedMarks places;
   for (const auto& [name, value] : here)

@@ -183,8 +183,7 @@ class Run {
       const auto at = std::ranges::find(run_.means_, name, &Metrics::value_type::first);
       const double here = at == run_.means_.end() ? 0 : at->second;
       const auto all = cluster.exchange(std::to_string(std::bit_cast<std::uint64_t>(here)));
-      return std::bit_cast<double>(
-          std::uint64_t{std::stoull(all[static_cast<std::size_t>(cluster.process_of(run_.options_.fetch_to))])});
+      return std::bit_cast<double>(std::uint64_t{std::stoull(all[cluster.process_of(run_.options_.fetch_to)])});
     }
 
    private:

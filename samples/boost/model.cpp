@@ -120,9 +120,9 @@ std::vector<float> margins(const Model& model, const ferry::LibsvmRows& rows) {
   std::vector<float> result;
   for (std::size_t r = 0; r < rows.labels.size(); ++r) {
     const auto begin = static_cast<std::size_t>(rows.offsets[r]), end = static_cast<std::size_t>(rows.offsets[r + 1]);
-    for (std::size_t e = begin; e < end; ++e) row[static_cast<std::size_t>(rows.indices[e])] = rows.values[e];
+    for (std::size_t e = begin; e < end; ++e) row[rows.indices[e]] = rows.values[e];
     result.push_back(sum_of(model, row));
-    for (std::size_t e = begin; e < end; ++e) row[static_cast<std::size_t>(rows.indices[e])] = kNothing;
+    for (std::size_t e = begin; e < end; ++e) row[rows.indices[e]] = kNothing;
   }
   return result;
 }

@@ -47,8 +47,7 @@ struct ByFeature {
       ++ends[feature];
     }
     std::exclusive_scan(ends.begin(), ends.end(), ends.begin(), std::ptrdiff_t{0});
-    for (std::size_t i = 0; i < part.values.size(); ++i)
-      values[static_cast<std::size_t>(ends[static_cast<std::size_t>(part.indices[i])]++)] = part.values[i];
+    for (std::size_t i = 0; i < part.values.size(); ++i) values[ends[part.indices[i]]++] = part.values[i];
   }
   std::vector<float> values;
   std::vector<std::ptrdiff_t> ends;

@@ -126,7 +126,7 @@ class Trainer {
   void fill(const Open& open) {
     Sum* const histogram = histograms_.data() + open.histogram;
     for (std::int64_t i = open.begin; i < open.end; ++i) {
-      const std::size_t row = order_[static_cast<std::size_t>(i)];
+      const std::size_t row = order_[i];
       const Sum derivatives = derivatives_[row];
       const auto end = static_cast<std::size_t>(rows_.part.offsets[row + 1]);
       for (auto e = static_cast<std::size_t>(rows_.part.offsets[row]); e < end; ++e) histogram[bins_[e]] += derivatives;
@@ -160,14 +160,14 @@ class Trainer {
     const auto weight =
         static_cast<float>(-scale_.real(open.total.gradient) / (scale_.real(open.total.hessian) + kLambda));
     const float value = weight * settings_.eta;
-    tree[static_cast<std::size_t>(open.node)].value = value;
-    for (std::int64_t i = open.begin; i < open.end; ++i) margins_[order_[static_cast<std::size_t>(i)]] += value;
+    tree[open.node].value = value;
+    for (std::int64_t i = open.begin; i < open.end; ++i) margins_[order_[i]] += value;
   }
 
   std::pair<Open, Open> divide(Tree& tree, const Open& open, const Split& split) {
     const auto left = static_cast<std::int32_t>(tree.size());
     const auto feature = static_cast<std::size_t>(split.feature);
-    Node& node = tree[static_cast<std::size_t>(open.node)];
+    Node& node = tree[open.node];
     node.feature = split.feature;
     node.threshold = split.bin == kNoBin ? cuts_.below[feature] : cuts_.cuts[split.bin];
     node.missing_left = split.missing_left;
@@ -185,11 +185,11 @@ class Trainer {
     const std::uint32_t begin = cuts_.begins[feature], end = cuts_.begins[feature + 1];
     std::int64_t left = open.begin, right = 0;
     for (std::int64_t i = open.begin; i < open.end; ++i) {
-      const std::uint32_t row = order_[static_cast<std::size_t>(i)];
+      const std::uint32_t row = order_[i];
       if (goes_left(row, begin, end, split))
-        order_[static_cast<std::size_t>(left++)] = row;
+        order_[left++] = row;
       else
-        kept_[static_cast<std::size_t>(right++)] = row;
+        kept_[right++] = row;
     }
     std::copy_n(kept_.begin(), right, order_.begin() + left);
     return left;

@@ -103,7 +103,7 @@ TEST_CASE("npy: Fortran order is transposed") {
   std::vector<double> cube(2 * 3 * 4);
   for (int i = 0, at = 0; i < 4; ++i) {
     for (int j = 0; j < 3; ++j) {
-      for (int k = 0; k < 2; ++k, ++at) cube[static_cast<std::size_t>(at)] = k * 12 + j * 4 + i;
+      for (int k = 0; k < 2; ++k, ++at) cube[at] = k * 12 + j * 4 + i;
     }
   }
   std::vector<double> wanted(cube.size());

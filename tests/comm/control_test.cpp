@@ -99,9 +99,7 @@ Node::Node(Network& all, int number) : network(all), task(number), control(*this
 
 void Node::post(std::span<const int> tasks, Word word, std::string_view body) {
   for (const int to : tasks)
-    if (!cut.contains(to))
-      network.letters[static_cast<std::size_t>(task)][static_cast<std::size_t>(to)].push_back(
-          {word, std::string(body), generation});
+    if (!cut.contains(to)) network.letters[task][to].push_back({word, std::string(body), generation});
 }
 
 bool Node::forwards_failures() const {
@@ -109,7 +107,7 @@ bool Node::forwards_failures() const {
 }
 
 bool Network::can_go_on(const Node& node) const {
-  const Script& script = scripts[static_cast<std::size_t>(node.task)];
+  const Script& script = scripts[node.task];
   if (node.exchange || node.next == script.size()) return false;
   const Act act = script[node.next];
   if (act == Act::renew) return node.control.failure().has_value();
@@ -125,7 +123,7 @@ std::vector<Event> Network::events() const {
     if (node->exchange && node->unseen) all.push_back({Event::look, node->task});
     waits = waits || node->exchange;
     for (int from = 0; from < kTasks; ++from) {
-      const bool empty = letters[static_cast<std::size_t>(from)][static_cast<std::size_t>(node->task)].empty();
+      const bool empty = letters[from][node->task].empty();
       if (!empty && !node->cut.contains(from)) all.push_back({Event::deliver, node->task, from});
       if (empty && left && from == 2 && !node->cut.contains(2)) all.push_back({Event::cut, node->task, 2});
     }
@@ -144,7 +142,7 @@ void Network::happen(const Event& event) {
     }
     return;
   }
-  Node& node = *nodes[static_cast<std::size_t>(event.task)];
+  Node& node = *nodes[event.task];
   node.history += std::to_string(event.kind) + std::to_string(event.from);
   if (event.kind == Event::look) return look(node);
   if (event.kind == Event::script) go_on(node);
@@ -162,7 +160,7 @@ void Network::changed(Node& node) const {
 }
 
 void Network::go_on(Node& node) {
-  switch (scripts[static_cast<std::size_t>(node.task)][node.next++]) {
+  switch (scripts[node.task][node.next++]) {
     case Act::exchange:
       node.had.insert(node.task);
       node.exchange = node.control.start_exchange(
@@ -183,7 +181,7 @@ void Network::go_on(Node& node) {
 
 /// As comm/tcp does: a failure or loss of another job does not count, but a task that restarts gives the reason.
 void Network::deliver(int from, Node& to) {
-  auto& queue = letters[static_cast<std::size_t>(from)][static_cast<std::size_t>(to.task)];
+  auto& queue = letters[from][to.task];
   const Letter letter = std::move(queue.front());
   queue.pop_front();
   if (letter.word == Word::renewed && letter.generation > to.generation)
@@ -358,13 +356,13 @@ TEST_CASE("in every order the first of two failures that a task hears of stays")
 TEST_CASE("in every order an exchange does not wait for a task that has closed") {
   play_all({.scripts = {kExchange, kExchange, {Act::close}}}, [](const Network& network) {
     for (const int task : {0, 1}) {
-      const Outcome& outcome = network.nodes[static_cast<std::size_t>(task)]->outcomes.at(0);
+      const Outcome& outcome = network.nodes[task]->outcomes.at(0);
       REQUIRE(outcome.error.has_value());
       if (in_time(outcome))
         CHECK(outcome.error->text().starts_with("exchange: task 2 has ended in order"));
       else
         check_names(outcome);
-      CHECK_FALSE(network.nodes[static_cast<std::size_t>(task)]->control.failure().has_value());
+      CHECK_FALSE(network.nodes[task]->control.failure().has_value());
     }
   });
 }
@@ -379,7 +377,7 @@ TEST_CASE("a task that closes after its exchange does not disturb the exchange o
 TEST_CASE("in every order the task that does not come is named at the deadline") {
   play_all({.scripts = {kExchange, kExchange, Script{}}}, [](const Network& network) {
     for (const int task : {0, 1}) {
-      const Outcome& outcome = network.nodes[static_cast<std::size_t>(task)]->outcomes.at(0);
+      const Outcome& outcome = network.nodes[task]->outcomes.at(0);
       REQUIRE(outcome.error.has_value());
       CHECK(outcome.error->code() == Code::stalled);
       check_names(outcome);

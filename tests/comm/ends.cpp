@@ -25,7 +25,7 @@ void run_tasks(int tasks, const std::function<void(int task)>& body) {
       try {
         body(task);
       } catch (...) {
-        thrown[static_cast<std::size_t>(task)] = std::current_exception();
+        thrown[task] = std::current_exception();
       }
     });
   }
@@ -36,7 +36,7 @@ void run_tasks(int tasks, const std::function<void(int task)>& body) {
 }
 
 void run_ends(const std::vector<std::unique_ptr<Transport>>& ends, const std::function<void(Transport&)>& body) {
-  run_tasks(static_cast<int>(ends.size()), [&](int task) { run_end(*ends[static_cast<std::size_t>(task)], body); });
+  run_tasks(static_cast<int>(ends.size()), [&](int task) { run_end(*ends[task], body); });
 }
 
 }  // namespace ferry::test

@@ -191,7 +191,7 @@ TEST_CASE("collectives give the bits of a fold in the order of the members, run 
 /// Schedules that are not direct, for `n` members: two on each host, or one if `n` is odd.
 std::vector<Schedule> others(int n) {
   std::vector<std::int32_t> hosts(static_cast<std::size_t>(n));
-  for (int m = 0; m < n; ++m) hosts[static_cast<std::size_t>(m)] = n % 2 == 0 ? m / 2 : m;
+  for (int m = 0; m < n; ++m) hosts[m] = n % 2 == 0 ? m / 2 : m;
   std::vector<Schedule> all{ring_schedule(CollectiveKind::all_reduce, n), ring_schedule(CollectiveKind::all_gather, n),
                             doubling_schedule(n), hierarchical_schedule(CollectiveKind::all_reduce, hosts)};
   for (const CollectiveKind kind : {CollectiveKind::broadcast, CollectiveKind::reduce}) {

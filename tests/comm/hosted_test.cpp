@@ -11,7 +11,7 @@ namespace {
 /// Two processes; the second has tasks 2 and 3; `body` runs on all four.
 void on_four(const std::function<void(Transport&)>& body) {
   auto between = inproc_transports(2);
-  run_tasks(2, [&](int process) { run_hosted(std::move(between[static_cast<std::size_t>(process)]), 4, body, false); });
+  run_tasks(2, [&](int process) { run_hosted(std::move(between[process]), 4, body, false); });
 }
 
 TEST_CASE("each process has a block of tasks") {
@@ -85,7 +85,7 @@ TEST_CASE("a failure between the processes is that of a task") {
 TEST_CASE("processes meet while no task runs") {
   auto between = inproc_transports(2);
   run_tasks(2, [&](int process) {
-    const HostedTasks job = host_tasks(std::move(between[static_cast<std::size_t>(process)]), 5);
+    const HostedTasks job = host_tasks(std::move(between[process]), 5);
     static_cast<void>(job.relay->exchange("", seconds(20)));
     for (const auto& end : job.ends) end->close();
   });

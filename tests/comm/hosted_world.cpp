@@ -11,9 +11,8 @@ void on_jobs(const std::function<void(Transport&)>& body, bool closes) {
   };
   for (const auto [processes, tasks] : {Job{1, 3}, Job{2, 2}, Job{2, 3}, Job{2, 4}, Job{3, 8}}) {
     auto between = inproc_transports(processes);
-    run_tasks(processes, [&, tasks = tasks](int process) {
-      run_hosted(std::move(between[static_cast<std::size_t>(process)]), tasks, body, closes);
-    });
+    run_tasks(processes,
+              [&, tasks = tasks](int process) { run_hosted(std::move(between[process]), tasks, body, closes); });
   }
 }
 

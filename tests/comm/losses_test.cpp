@@ -33,7 +33,7 @@ void go_on(Transport& end, Told& told) {
   for (const std::string said : {"once", "again"}) {
     const std::vector<std::string> all = end.exchange(said + std::to_string(end.task()), test::seconds(20));
     for (int task = 0; task < end.tasks(); ++task)
-      CHECK(all[static_cast<std::size_t>(task)] == (task == last ? "" : said + std::to_string(task)));
+      CHECK(all[task] == (task == last ? "" : said + std::to_string(task)));
   }
   CHECK(told.tasks == std::vector{last});
   end.membership()->spare({}, told, test::seconds(20));

@@ -20,8 +20,7 @@ struct Shared {
 void on_two(const std::function<void(Transport&)>& body) {
   auto ends = inproc_transports(2);
   run_tasks(2, [&](int task) {
-    const auto end =
-        shared_memory_transport(std::move(ends[static_cast<std::size_t>(task)]), 1, std::chrono::seconds(20));
+    const auto end = shared_memory_transport(std::move(ends[task]), 1, std::chrono::seconds(20));
     run_end(*end, [&](Transport& running) {
       body(running);
       running.close();
@@ -148,14 +147,13 @@ TEST_CASE("a channel keeps its order over sizes and kinds of memory") {
       }
     }
     const auto receive_all = [&] {
-      for (int k = 0; k < 70; ++k) tickets.push_back(end.receive(peer, 0, in[static_cast<std::size_t>(k)]));
+      for (int k = 0; k < 70; ++k) tickets.push_back(end.receive(peer, 0, in[k]));
     };
     if (end.task() == 0) receive_all();
     for (const auto& bytes : out) tickets.push_back(end.send(peer, 0, bytes));
     if (end.task() == 1) receive_all();
     for (const Ticket ticket : tickets) finish(end, ticket);
-    for (int k = 0; k < 70; ++k)
-      CHECK(std::ranges::equal(in[static_cast<std::size_t>(k)], message(peer, end.task(), 0, k, sizes[k % 7])));
+    for (int k = 0; k < 70; ++k) CHECK(std::ranges::equal(in[k], message(peer, end.task(), 0, k, sizes[k % 7])));
   });
 }
 
@@ -173,8 +171,7 @@ TEST_CASE("more messages than a lane has room for, with nobody looking") {
       for (const auto& message : out) tickets.push_back(end.send(peer, 5, message));
       for (const auto& buffer : in) tickets.push_back(end.receive(peer, 5, buffer->span));
       for (const Ticket ticket : tickets) finish(end, ticket);
-      for (int k = 0; k < 1000; ++k)
-        CHECK(std::ranges::equal(in[static_cast<std::size_t>(k)]->span, message(peer, end.task(), 5, k, bytes)));
+      for (int k = 0; k < 1000; ++k) CHECK(std::ranges::equal(in[k]->span, message(peer, end.task(), 5, k, bytes)));
     }
   });
 }
@@ -185,8 +182,7 @@ TEST_CASE("long messages of another size than their receives are errors") {
     CAPTURE(sent);
     auto ends = inproc_transports(2);
     run_tasks(2, [&](int task) {
-      const auto end =
-          shared_memory_transport(std::move(ends[static_cast<std::size_t>(task)]), 1, std::chrono::seconds(20));
+      const auto end = shared_memory_transport(std::move(ends[task]), 1, std::chrono::seconds(20));
       Shared in(*end, expected);
       const std::vector<std::byte> out(sent);
       const auto error = error_in([&] {
@@ -249,8 +245,7 @@ TEST_CASE("a message of another size than what is taken is an error, also when i
       CAPTURE(sent);
       auto ends = inproc_transports(2);
       run_tasks(2, [&](int task) {
-        const auto end =
-            shared_memory_transport(std::move(ends[static_cast<std::size_t>(task)]), 1, std::chrono::seconds(20));
+        const auto end = shared_memory_transport(std::move(ends[task]), 1, std::chrono::seconds(20));
         const std::vector<std::byte> out(sent), mark(4);
         std::vector<std::byte> in(16), other(4);
         const auto error = error_in([&] {
@@ -302,8 +297,7 @@ TEST_CASE("an all-reduce into shared memory gives the bits of a fold in order, o
   for (const int tasks : {2, 3}) {
     auto ends = inproc_transports(tasks);
     run_tasks(tasks, [&](int task) {
-      const auto owner =
-          shared_memory_transport(std::move(ends[static_cast<std::size_t>(task)]), 1, std::chrono::seconds(20));
+      const auto owner = shared_memory_transport(std::move(ends[task]), 1, std::chrono::seconds(20));
       run_end(*owner, [&](Transport& end) {
         for (const std::int64_t count : {1, 11, 3000, 100'000, 1'000'003})
           for (const Schedule& schedule :

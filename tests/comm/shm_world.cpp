@@ -9,8 +9,7 @@ void on_jobs(const std::function<void(Transport&)>& body, bool closes) {
   for (int tasks = 1; tasks <= 4; ++tasks) {
     auto ends = inproc_transports(tasks);
     run_tasks(tasks, [&](int task) {
-      const auto end =
-          shared_memory_transport(std::move(ends[static_cast<std::size_t>(task)]), 1, std::chrono::seconds(20));
+      const auto end = shared_memory_transport(std::move(ends[task]), 1, std::chrono::seconds(20));
       run_end(*end, [&](Transport& running) {
         body(running);
         if (closes) running.close();

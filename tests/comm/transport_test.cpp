@@ -109,7 +109,7 @@ TEST_CASE("channels may be served in any order") {
     for (int i = 0; i < size; ++i) {
       const int peer = i % end.tasks();
       const int of_peer = i - peer + end.task();
-      CHECK(in[static_cast<std::size_t>(i)] == message(peer, end.task(), static_cast<std::uint32_t>(of_peer), 0, 100));
+      CHECK(in[i] == message(peer, end.task(), static_cast<std::uint32_t>(of_peer), 0, 100));
     }
   });
 }
@@ -207,7 +207,7 @@ TEST_CASE("an exchange gives everybody all texts, in task order") {
       };
       const auto all = end.exchange(text(end.task()), seconds(20));
       REQUIRE(all.size() == static_cast<std::size_t>(end.tasks()));
-      for (int task = 0; task < end.tasks(); ++task) CHECK(all[static_cast<std::size_t>(task)] == text(task));
+      for (int task = 0; task < end.tasks(); ++task) CHECK(all[task] == text(task));
     }
   });
 }

@@ -174,7 +174,7 @@ TEST_CASE("sequences are reversed, and a length that is none is refused") {
     Dice dice(2);
     given.in[0].fill(dice);
     for (std::int64_t b = 0; b < batch; ++b)
-      given.in[1].array().as<std::int64_t>()[b] = dice.below(sizes[static_cast<std::size_t>(time_axis)] + 1);
+      given.in[1].array().as<std::int64_t>()[b] = dice.below(sizes[time_axis] + 1);
     return given;
   };
   for_layouts([&](DType dtype, std::size_t shift) {

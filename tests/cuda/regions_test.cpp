@@ -182,8 +182,8 @@ Plan planned(int tasks, int with_regions, std::int64_t elements = 6) {
   const Value y = tanh((x * scale + bias) * 2.0).named("y");
   Topology topology = Topology::local(tasks);
   for (int task = 0; task < tasks; ++task) {
-    topology.tasks[static_cast<std::size_t>(task)].gpus = 1;
-    topology.tasks[static_cast<std::size_t>(task)].gpu_regions = task < with_regions;
+    topology.tasks[task].gpus = 1;
+    topology.tasks[task].gpu_regions = task < with_regions;
   }
   PlanOptions options;
   options.default_device = DeviceKind::gpu;

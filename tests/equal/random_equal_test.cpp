@@ -71,7 +71,7 @@ TEST_CASE("plans of random graphs that are placed by themselves are equal to the
     const int tasks = 2 + static_cast<int>(seed % 5);
     const RandomGraph made = random_graph(seed, 20 + static_cast<int>(seed % 60), tasks, 0);
     Topology topology = Topology::local(tasks);
-    for (int t = 0; t < tasks; ++t) topology.tasks[static_cast<std::size_t>(t)].host = seed % 3 == 0 ? t / 2 : 0;
+    for (int t = 0; t < tasks; ++t) topology.tasks[t].host = seed % 3 == 0 ? t / 2 : 0;
     make_messages_cheap(topology);
     const Signature signature = signature_of(*made.graph, made.fetches, made.targets);
     check_equal(*made.graph, signature, plan_for(*made.graph, signature, topology, placing_by_itself(seed)),
@@ -134,8 +134,8 @@ TEST_CASE("plans of random graphs over meshes are equal to them") {
     const MeshGraph made = mesh_graph(seed, 20 + static_cast<int>(seed % 40));
     Topology topology = Topology::local(made.tasks);
     for (int t = 0; t < made.tasks && !made.jobs.empty(); ++t) {  // "head=0,tail=1-3"
-      topology.tasks[static_cast<std::size_t>(t)].job = t == 0 ? "head" : "tail";
-      topology.tasks[static_cast<std::size_t>(t)].index_in_job = t == 0 ? 0 : t - 1;
+      topology.tasks[t].job = t == 0 ? "head" : "tail";
+      topology.tasks[t].index_in_job = t == 0 ? 0 : t - 1;
     }
     for (const MeshGraph::Request& request : made.requests) {
       const Signature signature = signature_of(*made.graph, request.fetches, request.targets);

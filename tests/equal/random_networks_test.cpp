@@ -18,7 +18,7 @@ constexpr int kTasksPerHost = 8;
 Topology on_ethernet(int tasks) {
   Topology topology = Topology::local(tasks);
   for (int task = 0; task < tasks; ++task)
-    topology.tasks[static_cast<std::size_t>(task)].host = tasks > kTasksPerHost ? task / kTasksPerHost : task % 2;
+    topology.tasks[task].host = tasks > kTasksPerHost ? task / kTasksPerHost : task % 2;
   topology.between_hosts = {.latency_seconds = 30e-6, .bytes_per_second = 1.25e9};
   return topology;
 }

@@ -32,8 +32,7 @@ Tensor numbered(std::vector<std::int64_t> sizes) {
 /// Ones, but each `every`-th element is a zero.
 Tensor mask_of(std::int64_t size, std::int64_t every) {
   Tensor tensor(DType::float32, {size});
-  for (std::int64_t i = 0; i < size; ++i)
-    tensor.mutable_data<float>()[static_cast<std::size_t>(i)] = (i + 1) % every == 0 ? 0.0F : 1.0F;
+  for (std::int64_t i = 0; i < size; ++i) tensor.mutable_data<float>()[i] = (i + 1) % every == 0 ? 0.0F : 1.0F;
   return tensor;
 }
 

@@ -141,7 +141,7 @@ template <class T>
 std::optional<Pending> make(const Step& step, const Team& team, bool lent) {
   const Collectives& c = *team.calls;
   const auto members = team.tasks.size();
-  const int own = team.tasks[static_cast<std::size_t>(team.self)];
+  const int own = team.tasks[team.self];
   const auto mine = [&](std::size_t count) { return values_of<T>(step.seed, own, count); };
   const auto finish = [&](Request request, std::function<void()> check) -> std::optional<Pending> {
     if (step.starts) return Pending{std::move(check), std::move(request)};
@@ -203,7 +203,7 @@ std::optional<Pending> make(const Step& step, const Team& team, bool lent) {
     }
     case Call::broadcast: {
       const auto values = std::make_shared<Memory<T>>(c, mine(step.count), lent);
-      const auto wanted = values_of<T>(step.seed, team.tasks[static_cast<std::size_t>(root)], step.count);
+      const auto wanted = values_of<T>(step.seed, team.tasks[root], step.count);
       return finish(c.start_broadcast(values->span(), root),
                     [=] { require_equal(values->span(), wanted, "broadcast"); });
     }
@@ -223,7 +223,7 @@ std::optional<Pending> make(const Step& step, const Team& team, bool lent) {
       if (other == root || (team.self != root && team.self != other)) return std::nullopt;
       const auto values = std::make_shared<Memory<T>>(c, mine(step.count), lent);
       if (team.self == root) return finish(c.start_send<T>(values->span(), other), [values] {});
-      const auto wanted = values_of<T>(step.seed, team.tasks[static_cast<std::size_t>(root)], step.count);
+      const auto wanted = values_of<T>(step.seed, team.tasks[root], step.count);
       return finish(c.start_receive(values->span(), root), [=] { require_equal(values->span(), wanted, "receive"); });
     }
     case Call::barrier:
@@ -266,9 +266,9 @@ Team all_of(const Cluster& cluster) {
 Team team_of(const Group& group, const std::vector<int>& colors, const std::vector<int>& keys, int self) {
   Team team{.calls = &group, .barrier = [&group] { group.barrier(); }, .tasks = {}, .self = group.rank()};
   for (std::size_t task = 0; task < colors.size(); ++task)
-    if (colors[task] == colors[static_cast<std::size_t>(self)]) team.tasks.push_back(static_cast<int>(task));
-  std::ranges::stable_sort(team.tasks, {}, [&](int task) { return keys[static_cast<std::size_t>(task)]; });
-  if (!std::ranges::equal(group.tasks(), team.tasks) || team.tasks[static_cast<std::size_t>(group.rank())] != self ||
+    if (colors[task] == colors[self]) team.tasks.push_back(static_cast<int>(task));
+  std::ranges::stable_sort(team.tasks, {}, [&](int task) { return keys[task]; });
+  if (!std::ranges::equal(group.tasks(), team.tasks) || team.tasks[group.rank()] != self ||
       group.size() != static_cast<int>(team.tasks.size()))
     throw Wrong{"split makes another group"};
   return team;
@@ -336,7 +336,7 @@ void on_threads(const std::string& transport, int tasks, Duration deadline, cons
   const RendezvousServer server({.tasks = tasks, .secret = secret});
   auto ends = inproc_transports(tasks);
   test::run_tasks(tasks, [&](int task) {
-    std::unique_ptr<Transport> end = std::move(ends[static_cast<std::size_t>(task)]);
+    std::unique_ptr<Transport> end = std::move(ends[task]);
     if (transport == "shm") end = shared_memory_transport(std::move(end), 1, std::chrono::seconds(20));
     if (transport == "tcp") {
       end->close();
@@ -399,7 +399,7 @@ int run_unlikes(const std::string& transport, std::uint64_t first, std::uint64_t
         try {
           run_unlike(cluster, number);
         } catch (const Error& error) {
-          said[static_cast<std::size_t>(cluster.rank())] = error.text();
+          said[cluster.rank()] = error.text();
         }
       });
     } catch (const Wrong& wrong) {

@@ -43,8 +43,7 @@ struct Epochs {
 
 Tensor counting(std::int64_t rows) {
   Tensor ids(DType::int32, {rows});
-  for (std::int64_t i = 0; i < rows; ++i)
-    ids.mutable_data<std::int32_t>()[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(i);
+  for (std::int64_t i = 0; i < rows; ++i) ids.mutable_data<std::int32_t>()[i] = static_cast<std::int32_t>(i);
   return ids;
 }
 

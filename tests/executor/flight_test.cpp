@@ -114,13 +114,13 @@ TEST_CASE("a record is gathered over a network that loses, doubles and turns rou
 TEST_CASE("the lowest process that goes on gathers from the others, which wait for it") {
   auto ends = inproc_transports(2);
   const auto play = [&](int task) {
-    Watch watch({.processes = {0, 1}, .self = task, .deadline = 60s, .gathered = true},
-                *ends[static_cast<std::size_t>(task)], Deadline(system_clock(), 60s));
+    Watch watch({.processes = {0, 1}, .self = task, .deadline = 60s, .gathered = true}, *ends[task],
+                Deadline(system_clock(), 60s));
     FlightRecorder recorder(task, 1);
     for (int step = 0; step < 500; ++step) recorder.begins_step(step);
     watch.flights().set_source(task, recorder);
     // Until each has heard of the other.
-    static_cast<void>(ends[static_cast<std::size_t>(task)]->exchange("", Deadline(system_clock(), 60s)));
+    static_cast<void>(ends[task]->exchange("", Deadline(system_clock(), 60s)));
     CHECK(watch.gathers() == (task == 0));
     if (task == 0) {
       const std::vector<FlightRecord> records = watch.flights().gather(watch.answering(), 60s);
@@ -131,7 +131,7 @@ TEST_CASE("the lowest process that goes on gathers from the others, which wait f
     } else {
       CHECK(watch.flights().await_end(60s));
     }
-    static_cast<void>(ends[static_cast<std::size_t>(task)]->exchange("", Deadline(system_clock(), 60s)));
+    static_cast<void>(ends[task]->exchange("", Deadline(system_clock(), 60s)));
     watch.flights().remove_source(recorder);
   };
   std::thread other(play, 1);

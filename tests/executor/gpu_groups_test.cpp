@@ -93,7 +93,7 @@ std::string error_of(const Plan& plan, std::uint64_t seed) {
   std::vector<std::thread> tasks;
   for (int task = 0; task < kTasks; ++task)
     tasks.emplace_back([&, task] {
-      Transport& transport = *transports[static_cast<std::size_t>(task)];
+      Transport& transport = *transports[task];
       try {
         const Devices devices(library, {.task = task});
         GpuGroups groups;

@@ -21,7 +21,7 @@ void in_processes(int count, const Body& body, int shards = 0, bool meets = true
   for (int process = 0; process < count; ++process)
     processes.emplace_back([&, process] {
       std::vector<std::unique_ptr<Transport>> local;
-      local.push_back(std::move(ends[static_cast<std::size_t>(process)]));
+      local.push_back(std::move(ends[process]));
       ClusterOptions options;
       options.threads = 1;
       options.invariant = shards;

@@ -32,8 +32,7 @@ Tensor rows_from(std::int64_t begin, std::int64_t count) {
 
 /// The rows of the task; `counts` has the number of rows of each task.
 Tensor rows_of(const Counts& counts, int task) {
-  return rows_from(std::accumulate(counts.begin(), counts.begin() + task, std::int64_t{0}),
-                   counts[static_cast<std::size_t>(task)]);
+  return rows_from(std::accumulate(counts.begin(), counts.begin() + task, std::int64_t{0}), counts[task]);
 }
 
 std::int64_t sum_of(const Counts& counts) {
@@ -260,7 +259,7 @@ struct Joined {
     const auto all = graph.on(graph.mesh("t"));
     std::vector<Value> in_order;
     for (const int task : order) {
-      in_order.push_back(parts[static_cast<std::size_t>(task)]);
+      in_order.push_back(parts[task]);
       const Tensor rows = rows_of(counts, task);
       for (const float x : rows.data<float>()) wanted.push_back(4 * x * x);
     }

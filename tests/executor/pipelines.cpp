@@ -57,8 +57,7 @@ void build(Network& made, std::uint64_t seed) {
   const std::vector<int> at = places(dice, stages);
   const bool chosen = dice.one_in(4);  // planning chooses the stages
   const auto on_stage = [&](int s) {
-    return chosen ? std::optional<Scope>()
-                  : std::optional<Scope>(g.device("/task:" + std::to_string(at[static_cast<std::size_t>(s)])));
+    return chosen ? std::optional<Scope>() : std::optional<Scope>(g.device("/task:" + std::to_string(at[s])));
   };
   const std::int64_t microbatches = 1 + dice.below(6), rows = microbatches * (1 + dice.below(3)) + dice.below(3);
   const auto schedule = static_cast<PipelineSchedule>(dice.below(3));

@@ -32,7 +32,7 @@ class Job {
     double messages = 200;  ///< a second, with round trips of 50 us
   };
   Flow& flow(int from, int to) { return flows_[{from, to}]; }
-  WorkTimes& task(int task) { return times_[static_cast<std::size_t>(task)]; }
+  WorkTimes& task(int task) { return times_[task]; }
 
   /// Lets half a second pass, and looks at the counts of all links.
   const std::vector<WorkTimes>& pass() {

@@ -47,11 +47,9 @@ class Job {
     for (std::thread& thread : threads) thread.join();
   }
 
-  [[nodiscard]] const std::vector<Tensor>& fetched(int task = 0) const {
-    return fetched_[static_cast<std::size_t>(task)];
-  }
+  [[nodiscard]] const std::vector<Tensor>& fetched(int task = 0) const { return fetched_[task]; }
   [[nodiscard]] const Error* error(int task) const {
-    const auto& error = errors_[static_cast<std::size_t>(task)];
+    const auto& error = errors_[task];
     return error ? &*error : nullptr;
   }
   /// Checks that each task's traffic is what its plan says.

@@ -197,8 +197,8 @@ TEST_CASE("a job that waits for its next request does not stand still, unless a 
   for (TaskStatus& task : tasks) goes_outside(task);
   CHECK(!awaits_request(tasks));
   const auto calls = [&](int task) {
-    tasks[static_cast<std::size_t>(task)].pulse.doing = Doing::inside;
-    tasks[static_cast<std::size_t>(task)].pulse.awaited = {0, 3};
+    tasks[task].pulse.doing = Doing::inside;
+    tasks[task].pulse.awaited = {0, 3};
   };
   calls(1);
   CHECK(awaits_request(tasks));

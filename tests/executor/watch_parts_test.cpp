@@ -211,10 +211,8 @@ TEST_CASE("datagrams reach all other processes of the job, and none that others 
   std::vector<std::optional<PeerSockets>> sockets(3);
   std::vector<std::thread> meeting;
   for (int process = 0; process < 3; ++process)
-    meeting.emplace_back([&, process] {
-      sockets[static_cast<std::size_t>(process)].emplace(*ends[static_cast<std::size_t>(process)], process, "",
-                                                         Deadline(system_clock(), 60s));
-    });
+    meeting.emplace_back(
+        [&, process] { sockets[process].emplace(*ends[process], process, "", Deadline(system_clock(), 60s)); });
   for (std::thread& thread : meeting) thread.join();
   for (auto& end : ends) end->close();
   const PeerSockets& first = *sockets[0];

@@ -22,7 +22,7 @@ float chunked_sum(Workers& workers, const std::vector<float>& values, std::int64
   const auto n = static_cast<std::int64_t>(values.size());
   std::vector<float> sums(static_cast<std::size_t>((n - 1) / grain + 1));
   workers.for_each(n, grain, [&](std::int64_t begin, std::int64_t end) {
-    sums[static_cast<std::size_t>(begin / grain)] = std::accumulate(values.begin() + begin, values.begin() + end, 0.0F);
+    sums[begin / grain] = std::accumulate(values.begin() + begin, values.begin() + end, 0.0F);
   });
   return std::accumulate(sums.begin(), sums.end(), 0.0F);
 }
@@ -49,7 +49,7 @@ TEST_CASE("run calls the body once on each walker, again and again") {
     Workers workers(crowd(threads));
     std::vector<std::atomic<int>> calls(static_cast<std::size_t>(threads));
     for (int round = 0; round < 50; ++round) {
-      workers.run([&](int walker) { ++calls[static_cast<std::size_t>(walker)]; });
+      workers.run([&](int walker) { ++calls[walker]; });
     }
     for (auto& count : calls) CHECK(count == 50);
   }
@@ -64,7 +64,7 @@ TEST_CASE("for_each covers the range once, in chunks of at most the grain") {
       if (walker != 0) return;
       workers.for_each(n, 8, [&](std::int64_t begin, std::int64_t end) {
         if (begin % 8 != 0 || end - begin > 8 || end <= begin) aligned = false;
-        for (std::int64_t i = begin; i < end; ++i) ++hits[static_cast<std::size_t>(i)];
+        for (std::int64_t i = begin; i < end; ++i) ++hits[i];
       });
     });
     CHECK(aligned);
@@ -96,7 +96,7 @@ TEST_CASE("all walkers split at once, and inside their splits") {
     workers.run([&](int walker) {
       workers.for_each(16, 1, [&](std::int64_t outer, std::int64_t) {
         workers.for_each(8, 2, [&](std::int64_t begin, std::int64_t end) {
-          for (std::int64_t i = begin; i < end; ++i) sums[static_cast<std::size_t>(walker)] += outer * 8 + i;
+          for (std::int64_t i = begin; i < end; ++i) sums[walker] += outer * 8 + i;
         });
       });
     });

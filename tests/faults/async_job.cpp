@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
   const Value x = g.add(test::kDying, std::vector<Value>{numbers}, {}, source_location::current())[0];
   Value loss;
   for (int server = 0; server < servers; ++server) {
-    const Value& w = weights[static_cast<std::size_t>(server)];
+    const Value& w = weights[server];
     const Value own = mean(square(x * sum(w) - 1.0 - server));
     for (const Value& update : asynchronous(sgd(own, {w}, 0.01), {.staleness = 3})) g.target("train", update);
     if (server == 0) loss = own;

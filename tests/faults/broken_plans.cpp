@@ -43,7 +43,7 @@ Plan good_plan() {
 using Instructions = std::vector<Instruction>;
 
 PlanClass& class_of(Plan& plan, int task) {
-  return plan.classes[plan.class_of[static_cast<std::size_t>(task)]];
+  return plan.classes[plan.class_of[task]];
 }
 
 /// The k-th instruction with that opcode, from 0.

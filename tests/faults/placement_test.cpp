@@ -62,7 +62,7 @@ std::vector<std::string> moves(int tasks, int gpus) {
   const Value x = g.constant({1.0, 2.0});
   const Value y = exp(x + x).named("y");
   Topology topology = Topology::local(tasks);
-  for (int t = 0; t < tasks; ++t) topology.tasks[static_cast<std::size_t>(t)].gpus = t < gpus ? 1 : 0;
+  for (int t = 0; t < tasks; ++t) topology.tasks[t].gpus = t < gpus ? 1 : 0;
   topology.tasks.back().no_gpus = "no driver";
   Signature signature;
   signature.fetches = {y.id()};

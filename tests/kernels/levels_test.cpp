@@ -128,7 +128,7 @@ std::vector<float> largest_of_windows(const std::vector<float>& x, Plane image, 
         for (std::int64_t v = 0; v < window.columns; ++v) {
           const std::int64_t row = p * stride[0] - padding[0] + u, column = q * stride[1] - padding[1] + v;
           if (row < 0 || row >= image.rows || column < 0 || column >= image.columns) continue;
-          const float here = x[static_cast<std::size_t>(row * image.columns + column)];
+          const float here = x[row * image.columns + column];
           if (!(here <= most) && most == most) most = here;
         }
       y.push_back(most);

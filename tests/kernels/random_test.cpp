@@ -115,8 +115,7 @@ TEST_CASE("parts of a value are drawn as in the whole") {
   const std::vector<float> whole = drawn_part(0, 6, 0, 10);
   const std::vector<float> part = drawn_part(2, 3, 3, 5);
   for (std::int64_t r = 0; r < 3; ++r)
-    for (std::int64_t c = 0; c < 5; ++c)
-      CHECK(part[static_cast<std::size_t>(r * 5 + c)] == whole[static_cast<std::size_t>((r + 2) * 10 + c + 3)]);
+    for (std::int64_t c = 0; c < 5; ++c) CHECK(part[r * 5 + c] == whole[(r + 2) * 10 + c + 3]);
 }
 
 TEST_CASE("a shuffle keeps the rows and changes their order") {

@@ -17,9 +17,7 @@ void check_transpose(std::int64_t matrices, std::int64_t rows, std::int64_t colu
   std::iota(from.begin(), from.end(), T(0));
   for (std::int64_t m = 0; m < matrices; ++m)
     for (std::int64_t r = 0; r < rows; ++r)
-      for (std::int64_t c = 0; c < columns; ++c)
-        to[static_cast<std::size_t>((m * columns + c) * rows + r)] =
-            from[static_cast<std::size_t>((m * rows + r) * columns + c)];
+      for (std::int64_t c = 0; c < columns; ++c) to[(m * columns + c) * rows + r] = from[(m * rows + r) * columns + c];
   Graph g;
   const Value y = transpose(g.constant(Tensor::of<T>({matrices, rows, columns}, from)), {0, 2, 1});
   const Tensor expected = Tensor::of<T>({matrices, columns, rows}, to);

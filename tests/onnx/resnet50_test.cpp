@@ -97,7 +97,7 @@ std::vector<std::string> conv_names() {
   std::vector<std::string> names{"first"};
   constexpr std::array<int, 4> kBlocks{3, 4, 6, 3};
   for (int stage = 0; stage < 4; ++stage)
-    for (int b = 0; b < kBlocks[static_cast<std::size_t>(stage)]; ++b) {
+    for (int b = 0; b < kBlocks[stage]; ++b) {
       const std::string block = "stage" + std::to_string(stage + 1) + "/block" + std::to_string(b + 1);
       for (const char* conv : {"/reduce", "/spatial", "/expand"}) names.push_back(block + conv);
       if (b == 0) names.push_back(block + "/shortcut");

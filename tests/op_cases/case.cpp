@@ -114,7 +114,7 @@ std::string difference(const Tensor& got, const Nd& wanted, int roundings) {
   if (got.sizes() != wanted.sizes) return "sizes differ: " + got.type().str();
   const double tolerance = tolerance_of(got.dtype()) * (size_of(got.dtype()) == 2 ? roundings : 1);
   for (std::int64_t i = 0; i < got.count(); ++i) {
-    const Real reference = wanted.data[static_cast<std::size_t>(i)];
+    const Real reference = wanted.data[i];
     bool same = false;
     if (is_float(got.dtype())) {
       same = got.number(i) == reference || std::abs(got.number(i) - reference) <= tolerance * (1 + std::abs(reference));

@@ -96,7 +96,7 @@ D softmax_at(const Nd& logits, const Sizes& index) {
   std::vector<D> row;
   Sizes at = index;
   for (at.back() = 0; at.back() < logits.sizes.back(); ++at.back()) row.push_back(logits.at(at));
-  return softmax_row(row)[static_cast<std::size_t>(index.back())];
+  return softmax_row(row)[index.back()];
 }
 Sizes with(Sizes index, std::int64_t last) {
   index.push_back(last);
@@ -438,8 +438,8 @@ const std::vector<Case>& all() {
       {"EnterMicrobatch", [](X x) -> Values { return {enter_microbatch(x[0], x[1], {0, 1}, SourceLine())}; }, elements([](D a, D) { return a; }), {{{3}, {6}}, {{2, 3}, {4, 3}}, {{0}, {0}}}, {}, 0b01},
       {"LeaveMicrobatch", [](X x) -> Values { return {leave_microbatch(x[0], {1, 2}, SourceLine())}; }, elements([](D a) { return a; }), kOne},
       {"StopGradient", [](X x) -> Values { return {stop_gradient(x[0])}; }, elements([](D a) { return a; }), kOne, {}, 0},
-      {"Reshape", [](X x) -> Values { return {reshape(x[0], {2, 6})}; }, indexed([](auto&) { return Sizes{2, 6}; }, [](auto& in, auto& i) { return in[0].data[static_cast<std::size_t>(i[0] * 6 + i[1])]; }), {{{3, 4}}, {{12}}, {{4, 3}}, {{6, 2}}, {{2, 3, 2}}}},
-      {"ReshapeLike", [](X x) { return op("ReshapeLike", x); }, indexed(as_second, [](auto& in, auto& i) { return in[0].data[static_cast<std::size_t>(i[0] * 3 + i[1])]; }), {{{3, 4}, {4, 3}}, {{12}, {4, 3}}, {{2, 6}, {4, 3}}, {{0}, {0, 3}}}, {}, 0b01},
+      {"Reshape", [](X x) -> Values { return {reshape(x[0], {2, 6})}; }, indexed([](auto&) { return Sizes{2, 6}; }, [](auto& in, auto& i) { return in[0].data[i[0] * 6 + i[1]]; }), {{{3, 4}}, {{12}}, {{4, 3}}, {{6, 2}}, {{2, 3, 2}}}},
+      {"ReshapeLike", [](X x) { return op("ReshapeLike", x); }, indexed(as_second, [](auto& in, auto& i) { return in[0].data[i[0] * 3 + i[1]]; }), {{{3, 4}, {4, 3}}, {{12}, {4, 3}}, {{2, 6}, {4, 3}}, {{0}, {0, 3}}}, {}, 0b01},
       {"ExpandDims", [](X x) -> Values { return {expand_dims(x[0], {0, -1})}; }, indexed([](auto& in) { return Sizes{1, in[0].sizes[0], in[0].sizes[1], 1}; }, [](auto& in, auto& i) { return in[0].at({i[1], i[2]}); }), {{{2, 3}}, {{0, 3}}}},
       {"Squeeze", [](X x) -> Values { return {squeeze(x[0], {1, 3})}; }, indexed([](auto& in) { return Sizes{in[0].sizes[0], in[0].sizes[2]}; }, [](auto& in, auto& i) { return in[0].at({i[0], 0, i[1], 0}); }), {{{2, 1, 3, 1}}, {{0, 1, 3, 1}}}},
 
@@ -488,8 +488,8 @@ const std::vector<Case>& all() {
       {"Gather", [](X x) -> Values { return {gather(x[0], x[1], 1)}; }, indexed([](auto& in) { return Sizes{in[0].sizes[0], in[1].sizes[0], in[1].sizes[1], in[0].sizes[2]}; }, [](auto& in, auto& i) { return in[0].at({i[0], static_cast<std::int64_t>(in[1].at({i[1], i[2]})), i[3]}); }), {{{2, 4, 3}, {2, 2}}}, {{}, index_below(4, DType::int32)}, 0b01},
       {"ScatterAdd", [](X x) { return op("ScatterAdd", x, {{"axis", std::int64_t{0}}}); }, indexed([](auto& in) { return in[2].sizes; }, [](auto& in, auto& i) { D s = 0; for (std::int64_t k = 0; k < in[1].sizes[0]; ++k) if (in[1].at({k}) == D(i[0])) s += in[0].at({k, i[1]}); return s; }), {{{5, 3}, {5}, {4, 3}}, {{0, 3}, {0}, {4, 3}}, {{300, 70}, {300}, {4, 70}}}, {{}, index_below(4)}, 0b001},
       {"OneHot", [](X x) -> Values { return {one_hot(x[0], 3)}; }, indexed([](auto& in) { return with(in[0].sizes, 3); }, [](auto& in, auto& i) { return D(in[0].at(but_last(i)) == D(i.back())); }), {{{4}}, {{}}, {{2, 3}}, {{0}}}, {{-1, 3}}},
-      {"NonZero", [](X x) -> Values { return {nonzero(x[0])}; }, [](auto& in) { std::vector<D> found; const std::int64_t n = in[0].sizes[1]; for (std::size_t k = 0; k < in[0].data.size(); ++k) if (in[0].data[k] != 0) { found.push_back(D(static_cast<std::int64_t>(k) / n)); found.push_back(D(static_cast<std::int64_t>(k) % n)); } return std::vector{Nd({static_cast<std::int64_t>(found.size() / 2), 2}, [&](const Sizes& i) { return found[static_cast<std::size_t>(i[0] * 2 + i[1])]; })}; }, {{{2, 3}}, {{4, 5}}, {{0, 3}}}, {{0, 1}}},
-      {"NonZero", [](X x) -> Values { return {nonzero(slice(gather(x[0], squeeze(nonzero(x[1]), {1})), 1, 0, 1))}; }, [](auto& in) { std::vector<D> found; std::int64_t row = 0; for (std::int64_t k = 0; k < in[1].sizes[0]; ++k) if (in[1].at({k}) != 0) { if (in[0].at({k, 0}) != 0) found.push_back(D(row)); ++row; } return std::vector{Nd({static_cast<std::int64_t>(found.size()), 2}, [&](const Sizes& i) { return i[1] == 0 ? found[static_cast<std::size_t>(i[0])] : 0; })}; }, {{{6, 3}, {6}}}, {{0, 1}, {0, 1, DType::int64}}},
+      {"NonZero", [](X x) -> Values { return {nonzero(x[0])}; }, [](auto& in) { std::vector<D> found; const std::int64_t n = in[0].sizes[1]; for (std::size_t k = 0; k < in[0].data.size(); ++k) if (in[0].data[k] != 0) { found.push_back(D(static_cast<std::int64_t>(k) / n)); found.push_back(D(static_cast<std::int64_t>(k) % n)); } return std::vector{Nd({static_cast<std::int64_t>(found.size() / 2), 2}, [&](const Sizes& i) { return found[i[0] * 2 + i[1]]; })}; }, {{{2, 3}}, {{4, 5}}, {{0, 3}}}, {{0, 1}}},
+      {"NonZero", [](X x) -> Values { return {nonzero(slice(gather(x[0], squeeze(nonzero(x[1]), {1})), 1, 0, 1))}; }, [](auto& in) { std::vector<D> found; std::int64_t row = 0; for (std::int64_t k = 0; k < in[1].sizes[0]; ++k) if (in[1].at({k}) != 0) { if (in[0].at({k, 0}) != 0) found.push_back(D(row)); ++row; } return std::vector{Nd({static_cast<std::int64_t>(found.size()), 2}, [&](const Sizes& i) { return i[1] == 0 ? found[i[0]] : 0; })}; }, {{{6, 3}, {6}}}, {{0, 1}, {0, 1, DType::int64}}},
       {"Arange", [](X x) -> Values { return {arange(x[0], 4)}; }, [](auto& in) { return std::vector{Nd({std::max<std::int64_t>(0, static_cast<std::int64_t>(in[0].data[0]))}, [](const Sizes& i) { return D(i[0]); })}; }, {{{}}}, {{-1, 4, DType::int64}}, ~0U, {DType::int64}},
       {"CheckRange", [](X x) -> Values { return {check_range(x[0], 4)}; }, elements([](D a) { return a; }), {{{4}}, {{}}, {{2, 3}}, {{0}}}, {{0, 3}}},
 

@@ -118,8 +118,7 @@ std::vector<Tensor> all_pairs(const std::vector<Tensor>& each) {
       using T = decltype(zero);
       const auto from = tensor.data<T>();
       auto to = spread.mutable_data<T>();
-      for (std::int64_t i = 0; i < total; ++i)
-        to[static_cast<std::size_t>(i)] = from[static_cast<std::size_t>(i / step % tensor.count())];
+      for (std::int64_t i = 0; i < total; ++i) to[i] = from[i / step % tensor.count()];
     });
     result.push_back(std::move(spread));
   }
@@ -183,7 +182,7 @@ std::string differences(const Case& which, const std::vector<Tensor>& inputs) {
   text.precision(17);
   int shown = 0;
   for (std::int64_t i = 0; i < got.count() && shown < 4; ++i) {
-    const Real reference = wanted.data[static_cast<std::size_t>(i)];
+    const Real reference = wanted.data[i];
     if (is_float(got.dtype()) ? same_float(got.dtype(), got.number(i), reference, accuracy, zero_signs)
                               : same_integer(got, i, reference, saturates))
       continue;

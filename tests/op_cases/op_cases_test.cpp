@@ -54,7 +54,7 @@ void check_gradient(const Case& which, const std::vector<Tensor>& inputs, const 
   const auto loss_at = [&](std::size_t input, std::int64_t element, double change) {
     std::vector<Tensor> moved = inputs;
     moved[input] = Tensor::of<double>(inputs[input].sizes(), inputs[input].data<double>());
-    moved[input].mutable_data<double>()[static_cast<std::size_t>(element)] += change;
+    moved[input].mutable_data<double>()[element] += change;
     return evaluator.run({loss}, feeds_of(moved))[0].number(0);
   };
   for (std::size_t k = 0; k < asked.size(); ++k) {

@@ -58,13 +58,13 @@ Real Nd::at(const Sizes& index) const {
   std::int64_t flat = 0;
   const std::size_t missing = index.size() - sizes.size();
   for (std::size_t d = 0; d < sizes.size(); ++d) flat = flat * sizes[d] + (sizes[d] == 1 ? 0 : index[d + missing]);
-  return data[static_cast<std::size_t>(flat)];
+  return data[flat];
 }
 
 Real& element(Nd& nd, const Sizes& index) {
   std::int64_t flat = 0;
   for (std::size_t d = 0; d < index.size(); ++d) flat = flat * nd.sizes[d] + index[d];
-  return nd.data[static_cast<std::size_t>(flat)];
+  return nd.data[flat];
 }
 
 Reference elements(Real (*f)(Real)) {

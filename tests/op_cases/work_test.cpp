@@ -71,11 +71,11 @@ double count(const Shape& shape) {
   return static_cast<double>(shape.count());
 }
 double size(const Op& op, int input, int dim) {
-  const Shape& shape = op.graph().type(op.inputs()[static_cast<std::size_t>(input)]).shape;
+  const Shape& shape = op.graph().type(op.inputs()[input]).shape;
   return static_cast<double>(shape[dim < 0 ? shape.rank() + dim : dim].size());
 }
 double elements(const Op& op, int input) {
-  return count(op.graph().type(op.inputs()[static_cast<std::size_t>(input)]).shape);
+  return count(op.graph().type(op.inputs()[input]).shape);
 }
 
 /// A product or a division and a subtraction for each element below the pivots, in loops as an elimination has them.

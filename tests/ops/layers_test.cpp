@@ -116,7 +116,7 @@ void check_gradients(std::vector<std::int64_t> sizes,
       const Tensor kept = values;
       const auto loss_at = [&](double shift) {
         Tensor moved = Tensor::of<double>(kept.sizes(), {kept.data<double>().begin(), kept.data<double>().end()});
-        moved.mutable_data<double>()[static_cast<std::size_t>(i)] += shift;
+        moved.mutable_data<double>()[i] += shift;
         evaluator.variables.at(all[v].name()) = moved;
         evaluator.step = 0;
         return evaluator.run({loss})[0].number(0);

@@ -34,7 +34,7 @@ TEST_CASE("layer_norm: mean 0 and variance 1 along an axis, then scaled and move
   const Value y = layer_norm(x, scale, g.constant(Tensor::of<double>({4}, {0, 0, 0, 7})), -1, 0.5);
   const Tensor got = test::Evaluator(g).run({y})[0];
   for (int row = 0; row < 2; ++row) {
-    const Moments of = moments(4, [&](int i) { return numbers[static_cast<std::size_t>(4 * row + i)]; });
+    const Moments of = moments(4, [&](int i) { return numbers[4 * row + i]; });
     for (int i = 0; i < 4; ++i) {
       const auto at = static_cast<std::size_t>(4 * row + i);
       const double wanted = (numbers[at] - of.mean) / std::sqrt(of.variance + 0.5) * (i + 1) + (i == 3 ? 7 : 0);
@@ -56,8 +56,8 @@ TEST_CASE("batch_norm: each channel over the batch and the image") {
   for (int channel = 0; channel < 3; ++channel) {
     const auto place = [&](int i) { return static_cast<std::size_t>(i / 4 * 12 + channel * 4 + i % 4); };
     const Moments of = moments(8, [&](int i) { return numbers[place(i)]; });
-    CHECK(got[1].data<double>()[static_cast<std::size_t>(channel)] == doctest::Approx(of.mean));
-    CHECK(got[2].data<double>()[static_cast<std::size_t>(channel)] == doctest::Approx(of.variance));
+    CHECK(got[1].data<double>()[channel] == doctest::Approx(of.mean));
+    CHECK(got[2].data<double>()[channel] == doctest::Approx(of.variance));
     for (int i = 0; i < 8; ++i) {
       const double wanted =
           (numbers[place(i)] - of.mean) / std::sqrt(of.variance + 0.25) * (channel + 1) + (channel == 1 ? 1 : 0);

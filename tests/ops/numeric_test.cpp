@@ -45,7 +45,7 @@ void check_gradient(const Shape& shape, std::vector<std::int64_t> sizes,
   for (std::int64_t i = 0; i < at.count(); ++i) {
     const auto loss_at = [&](double shift) {
       std::vector<double> values(at.data<double>().begin(), at.data<double>().end());
-      values[static_cast<std::size_t>(i)] += shift;
+      values[i] += shift;
       evaluator.step = 0;
       return evaluator.run({y}, {{"x", Tensor::of<double>(at.sizes(), values)}})[0].number(0);
     };

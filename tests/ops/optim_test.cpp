@@ -119,8 +119,7 @@ void check_against(const std::string& name, const Make& make) {
         const auto& wanted = reference().at(name + " " + std::to_string(i) + " " + std::to_string(step));
         const Tensor& got = evaluator.variables.at("w" + std::to_string(i));
         REQUIRE(got.count() == static_cast<std::int64_t>(wanted.size()));
-        for (std::int64_t e = 0; e < got.count(); ++e)
-          CHECK(std::abs(got.number(e) - wanted[static_cast<std::size_t>(e)]) <= tolerance);
+        for (std::int64_t e = 0; e < got.count(); ++e) CHECK(std::abs(got.number(e) - wanted[e]) <= tolerance);
       }
     }
   }

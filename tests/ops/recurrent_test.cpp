@@ -49,7 +49,7 @@ struct Weights {
   static double dot(const Tensor& matrix, std::int64_t row, const Numbers& x) {
     double sum = 0;
     const auto n = static_cast<std::int64_t>(x.size());
-    for (std::int64_t k = 0; k < n; ++k) sum += matrix.number(row * n + k) * x[static_cast<std::size_t>(k)];
+    for (std::int64_t k = 0; k < n; ++k) sum += matrix.number(row * n + k) * x[k];
     return sum;
   }
 
@@ -76,18 +76,17 @@ void check(const Sequence& sequence, const Step& step, bool reverse, bool by_len
   CHECK(got[0].type().str() == "float64[4,3,2]");
   for (std::int64_t n = 0; n < kBatch; ++n) {
     Cell cell;
-    const std::int64_t length = by_length ? kLengths[static_cast<std::size_t>(n)] : kSteps;
+    const std::int64_t length = by_length ? kLengths[n] : kSteps;
     for (std::int64_t i = 0; i < kSteps; ++i) {
       const std::int64_t t = reverse ? kSteps - 1 - i : i;
       const std::int64_t at = t * kBatch + n;
       if (t < length) cell = step({kInput.number(at * 2), kInput.number(at * 2 + 1)}, cell);
       for (std::int64_t k = 0; k < kHidden; ++k)
-        CHECK(got[0].number(at * kHidden + k) == doctest::Approx(t < length ? cell.h[static_cast<std::size_t>(k)] : 0));
+        CHECK(got[0].number(at * kHidden + k) == doctest::Approx(t < length ? cell.h[k] : 0));
     }
     for (std::int64_t k = 0; k < kHidden; ++k) {
-      CHECK(got[1].number(n * kHidden + k) == doctest::Approx(cell.h[static_cast<std::size_t>(k)]));
-      if (sequence.c.defined())
-        CHECK(got[2].number(n * kHidden + k) == doctest::Approx(cell.c[static_cast<std::size_t>(k)]));
+      CHECK(got[1].number(n * kHidden + k) == doctest::Approx(cell.h[k]));
+      if (sequence.c.defined()) CHECK(got[2].number(n * kHidden + k) == doctest::Approx(cell.c[k]));
     }
   }
 }
@@ -123,8 +122,7 @@ TEST_CASE("rnn, by the definition") {
       w, [](Graph& g, const Recurrent& layer) { return rnn(g.constant(kInput), layer); },
       [&](const Numbers& x, const Cell& state) {
         Cell next;
-        for (std::int64_t k = 0; k < kHidden; ++k)
-          next.h[static_cast<std::size_t>(k)] = std::tanh(w.of_input(k, x) + w.of_state(k, state.h));
+        for (std::int64_t k = 0; k < kHidden; ++k) next.h[k] = std::tanh(w.of_input(k, x) + w.of_state(k, state.h));
         return next;
       });
 }
@@ -138,7 +136,7 @@ TEST_CASE("gru, by the definition, with the reset before and behind the product"
       for (std::int64_t k = 0; k < kHidden; ++k) {
         z.push_back(sigma(w.of_input(k, x) + w.of_state(k, state.h)));
         r.push_back(sigma(w.of_input(k + kHidden, x) + w.of_state(k + kHidden, state.h)));
-        kept.push_back(r.back() * state.h[static_cast<std::size_t>(k)]);
+        kept.push_back(r.back() * state.h[k]);
       }
       for (std::size_t k = 0; k < kHidden; ++k) {
         const auto row = static_cast<std::int64_t>(k) + 2 * kHidden;

@@ -52,7 +52,7 @@ TEST_CASE("products of few rows by one matrix: its gradient is one product, by f
       const Tensor got = evaluator.run({d}, {{"w", start}})[0];
       const auto loss_at = [&](std::int64_t k, double change) {
         Tensor moved = Tensor::of<double>(start.sizes(), start.data<double>());
-        moved.mutable_data<double>()[static_cast<std::size_t>(k)] += change;
+        moved.mutable_data<double>()[k] += change;
         return evaluator.run({loss}, {{"w", moved}})[0].number(0);
       };
       for (std::int64_t k = 0; k < 64; ++k)

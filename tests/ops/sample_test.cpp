@@ -61,7 +61,7 @@ TEST_CASE("grid_sample: cubic at the border: each of the four neighbours is move
   const auto at = [&](double place) {
     double sum = 0;
     for (auto k = static_cast<int>(std::floor(place)) - 1; k <= static_cast<int>(std::floor(place)) + 2; ++k)
-      sum += weight(std::abs(place - k)) * x[static_cast<std::size_t>(std::clamp(k, 0, 3))];
+      sum += weight(std::abs(place - k)) * x[std::clamp(k, 0, 3)];
     return sum;
   };
   // Coordinate c is the place 2 * (c + 1) - 0.5.
@@ -100,7 +100,7 @@ TEST_CASE("affine_grid and grid_sample: the identity gives the image, of two and
       Tensor theta(DType::float64, {2, dims, dims + 1});
       for (std::int64_t n = 0; n < 2; ++n)
         for (std::int64_t d = 0; d < dims; ++d)
-          theta.mutable_data<double>()[static_cast<std::size_t>((n * dims + d) * (dims + 1) + d)] = n == 0 ? 1 : -1;
+          theta.mutable_data<double>()[(n * dims + d) * (dims + 1) + d] = n == 0 ? 1 : -1;
       const Value grid = affine_grid(g.constant(theta), sizes, align);
       const Tensor y = run(grid_sample(g.constant(image), grid, {kLinear, Outside::border, align}));
       REQUIRE(y.sizes() == image.sizes());
@@ -131,7 +131,7 @@ TEST_CASE("grid_sample is differentiable in the image and in the grid") {
         const auto moved = [&](double by) {
           Tensor tensors[] = {Tensor::of<double>(image.sizes(), image.data<double>()),
                               Tensor::of<double>(grid.sizes(), grid.data<double>())};
-          tensors[k].mutable_data<double>()[static_cast<std::size_t>(i)] += by;
+          tensors[k].mutable_data<double>()[i] += by;
           Graph other;
           return run(loss(other, tensors[0], tensors[1], nullptr)).number(0);
         };
@@ -144,8 +144,7 @@ TEST_CASE("roi_align: means of samples in regions of chosen images") {
   Graph g;
   Tensor ramp(DType::float64, {2, 1, 6, 8});  // 100 * image + 10 * row + column
   for (std::int64_t i = 0; i < ramp.count(); ++i)
-    ramp.mutable_data<double>()[static_cast<std::size_t>(i)] =
-        static_cast<double>(i / 48 * 100 + i % 48 / 8 * 10 + i % 8);
+    ramp.mutable_data<double>()[i] = static_cast<double>(i / 48 * 100 + i % 48 / 8 * 10 + i % 8);
   const Value x = g.constant(ramp);
   const Value regions = g.constant(Tensor::of<double>({2, 4}, {2, 2, 10, 6, 4, 4, 12, 8}));
   const Value images = g.constant(Tensor::of<std::int64_t>({2}, {1, 0}));
@@ -170,8 +169,7 @@ TEST_CASE("deform_conv: without offsets it is conv2d; offsets move taps, masks w
 
   // Offsets that move all taps one row down give what the image without its first row gives.
   Tensor down(DType::float64, {2, 24, 3, 4});
-  for (std::int64_t i = 0; i < down.count(); ++i)
-    down.mutable_data<double>()[static_cast<std::size_t>(i)] = i / 12 % 2 == 0 ? 1 : 0;
+  for (std::int64_t i = 0; i < down.count(); ++i) down.mutable_data<double>()[i] = i / 12 % 2 == 0 ? 1 : 0;
   const Value lower = pad(slice(x, 2, 1), {0, 0, 0, 0}, {0, 0, 1, 0});
   Deforming inner = deforming;
   inner.sliding.padding = {0, 0, 0, 1};

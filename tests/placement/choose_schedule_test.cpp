@@ -48,7 +48,7 @@ TEST_CASE("of many members on one host the number of messages decides") {
 TEST_CASE("schedules whose steps grow with the square of the members are for up to a thousand") {
   const auto hosts_of = [](int members, int hosts) {
     std::vector<std::int32_t> of(static_cast<std::size_t>(members));
-    for (int m = 0; m < members; ++m) of[static_cast<std::size_t>(m)] = m / (members / hosts);
+    for (int m = 0; m < members; ++m) of[m] = m / (members / hosts);
     return of;
   };
   CHECK(chosen(CollectiveKind::all_reduce, hosts_of(512, 16), 1 << 24) == "hierarchical");

@@ -22,7 +22,7 @@ namespace {
 /// The element `by` before each one along a dim, 0 where there is none.
 Value shifted(const Value& x, int dim, std::int64_t by) {
   Ints low(static_cast<std::size_t>(x.rank())), high = low;
-  (by > 0 ? low : high)[static_cast<std::size_t>(dim)] = std::abs(by);
+  (by > 0 ? low : high)[dim] = std::abs(by);
   const Value wide = pad(x, low, high);
   return by > 0 ? slice(wide, dim, 0, -by) : slice(wide, dim, -by);
 }

@@ -65,7 +65,7 @@ TEST_CASE("a plan for 1,024 hosts is as long as one for 2, but for rounds of the
   const Value update = sgd(loss, {w}, 0.5)[0];
   const auto on_hosts = [&](int hosts) {
     Topology topology = Topology::local(4 * hosts);
-    for (int t = 0; t < topology.size(); ++t) topology.tasks[static_cast<std::size_t>(t)].host = t / 4;
+    for (int t = 0; t < topology.size(); ++t) topology.tasks[t].host = t / 4;
     const Plan plan = test::planned(g, {loss}, topology, {update});
     CHECK_NOTHROW(require_verified(plan));
     return extent_of(plan);
@@ -306,7 +306,7 @@ TEST_CASE("memory: a direct sum takes the bytes of what it sums if nothing needs
   CHECK(in_place(planned(g, {sums}, 2), 1) == std::vector<bool>{false, true});  // the first is read again
 
   Topology hosts = Topology::local(4);
-  for (int task = 0; task < 4; ++task) hosts.tasks[static_cast<std::size_t>(task)].host = task / 2;
+  for (int task = 0; task < 4; ++task) hosts.tasks[task].host = task / 2;
   const Plan apart = test::planned(g, {sums}, hosts);
   CHECK_NOTHROW(require_verified(apart));
   for (const Schedule& schedule : apart.schedules) CHECK_FALSE(schedule.in_place);

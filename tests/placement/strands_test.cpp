@@ -45,9 +45,9 @@ Values stencil(Graph& g, int width, int steps, std::int64_t elements = 64) {
   for (int t = 0; t < steps; ++t) {
     Values next;
     for (int p = 0; p < width; ++p) {
-      Value sum = row[static_cast<std::size_t>(p)];
-      if (p > 0) sum = sum + row[static_cast<std::size_t>(p - 1)];
-      if (p + 1 < width) sum = sum - row[static_cast<std::size_t>(p + 1)];
+      Value sum = row[p];
+      if (p > 0) sum = sum + row[p - 1];
+      if (p + 1 < width) sum = sum - row[p + 1];
       next.push_back(tanh(sum));
     }
     row = std::move(next);

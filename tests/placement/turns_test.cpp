@@ -32,7 +32,7 @@ Plan served(std::int64_t staleness) {
   const Values updates = asynchronous(sgd(loss, {weights}, 0.1), {.staleness = staleness});
   Topology topology = Topology::local(3);
   topology.tasks[0].job = "ps";
-  for (int task = 1; task < 3; ++task) topology.tasks[static_cast<std::size_t>(task)].index_in_job = task - 1;
+  for (int task = 1; task < 3; ++task) topology.tasks[task].index_in_job = task - 1;
   return test::planned(g, {loss}, topology, updates);
 }
 

@@ -68,11 +68,11 @@ class Simulation {
     return true;
   }
 
-  const Member& member(int m) const { return members_[static_cast<std::size_t>(m)]; }
+  const Member& member(int m) const { return members_[m]; }
 
  private:
   bool advance(int m) {
-    Member& self = members_[static_cast<std::size_t>(m)];
+    Member& self = members_[m];
     bool moved = deliver(m);
     while (self.step < s_.steps.size()) {
       const ScheduleStep& step = s_.steps[self.step];
@@ -95,7 +95,7 @@ class Simulation {
   }
 
   bool deliver(int m) {
-    Member& self = members_[static_cast<std::size_t>(m)];
+    Member& self = members_[m];
     bool moved = false;
     for (std::size_t i = 0; i < self.pending.size();) {
       auto& queue = wire_[{self.pending[i].first, m}];
@@ -112,7 +112,7 @@ class Simulation {
   }
 
   void execute(int m, const ScheduleStep& step) {
-    Member& self = members_[static_cast<std::size_t>(m)];
+    Member& self = members_[m];
     const int peer = step.peer.resolve(m, s_.members);
     const int part = step.part.resolve(m, s_.members);
     const PartRange in = s_.input_part(parts_, m, part);
@@ -131,7 +131,7 @@ class Simulation {
         self.pending.emplace_back(peer, slot(m, peer, step.slot));
         break;
       case Kind::send_slot:
-        send(m, peer, slot(m, peer, step.slot), parts_[static_cast<std::size_t>(part)]);
+        send(m, peer, slot(m, peer, step.slot), parts_[part]);
         break;
       case Kind::wait:
       case Kind::wait_sends:
@@ -147,10 +147,10 @@ class Simulation {
   }
 
   void combine(int m, const ScheduleStep& step, int peer, int part) {
-    Member& self = members_[static_cast<std::size_t>(m)];
+    Member& self = members_[m];
     const PartRange out = s_.output_part(parts_, m, part);
     const bool into_slot = step.slot != ScheduleStep::kOfPeer;
-    const std::int64_t count = into_slot ? parts_[static_cast<std::size_t>(part)] : out.count;
+    const std::int64_t count = into_slot ? parts_[part] : out.count;
     float* to = into_slot ? slot(m, peer, step.slot) : self.output.data() + out.begin;
     const bool own_input = peer == m && step.source == ScheduleStep::kOfPeer;
     const float* from =
@@ -158,9 +158,7 @@ class Simulation {
     for (std::int64_t i = 0; i < count; ++i) to[i] = step.kind == Kind::copy ? from[i] : to[i] + from[i];
   }
 
-  Vector* slot_at(int m, std::int32_t number) {
-    return &members_[static_cast<std::size_t>(m)].slots.at(static_cast<std::size_t>(number));
-  }
+  Vector* slot_at(int m, std::int32_t number) { return &members_[m].slots.at(static_cast<std::size_t>(number)); }
   static void join(Vector& own, Vector& others, bool others_first) {
     for (std::size_t i = 0; i < own.size(); ++i) {
       own[i] = others_first ? others[i] + own[i] : own[i] + others[i];
@@ -170,12 +168,12 @@ class Simulation {
 
   void send(int from, int to, const float* data, std::int64_t count) {
     wire_[{from, to}].emplace_back(data, data + count);
-    ++members_[static_cast<std::size_t>(from)].sent;
-    members_[static_cast<std::size_t>(from)].sent_elements += count;
+    ++members_[from].sent;
+    members_[from].sent_elements += count;
   }
   float* slot(int m, int peer, std::int32_t number) {
     const auto at = static_cast<std::size_t>(number == ScheduleStep::kOfPeer ? peer - (peer > m) : number);
-    return members_[static_cast<std::size_t>(m)].slots.at(at).data();
+    return members_[m].slots.at(at).data();
   }
 
   const Schedule& s_;
@@ -200,7 +198,7 @@ Vector expected(CollectiveKind kind, int n, int root, const std::vector<std::int
   };
   const auto cut = [&](const Vector& whole, int part) {
     const auto begin = whole.begin() + std::accumulate(parts.begin(), parts.begin() + part, std::int64_t{0});
-    return Vector(begin, begin + parts[static_cast<std::size_t>(part)]);
+    return Vector(begin, begin + parts[part]);
   };
   const auto concat = [&] {
     Vector all;
@@ -237,7 +235,7 @@ Vector expected(CollectiveKind kind, int n, int root, const std::vector<std::int
 /// Uneven parts, some of them empty.
 std::vector<std::int64_t> uneven(int count, int shape) {
   std::vector<std::int64_t> parts(static_cast<std::size_t>(count));
-  for (int i = 0; i < count; ++i) parts[static_cast<std::size_t>(i)] = shape == 0 ? 4 : (i * 5 + shape) % (shape + 2);
+  for (int i = 0; i < count; ++i) parts[i] = shape == 0 ? 4 : (i * 5 + shape) % (shape + 2);
   return parts;
 }
 
@@ -282,16 +280,16 @@ std::vector<Schedule> others(int n) {
   for (const CollectiveKind kind : {CollectiveKind::broadcast, CollectiveKind::reduce})
     for (int root = 0; root < n; ++root) {
       all.push_back(tree_schedule(kind, n, root));
-      for (int m = 0; m < n; ++m) hosts[static_cast<std::size_t>(m)] = m * 2 / (n + 1);
+      for (int m = 0; m < n; ++m) hosts[m] = m * 2 / (n + 1);
       all.push_back(hierarchical_schedule(kind, hosts, root));
       if (n > 1) all.push_back(tree_schedule(kind, n, root, true));
       if (n > 1) all.push_back(hierarchical_schedule(kind, hosts, root, true));
     }
   for (int on_host = 1; on_host <= n; ++on_host) {
     if (n % on_host != 0) continue;
-    for (int m = 0; m < n; ++m) hosts[static_cast<std::size_t>(m)] = m / on_host;
+    for (int m = 0; m < n; ++m) hosts[m] = m / on_host;
     all.push_back(hierarchical_schedule(CollectiveKind::all_reduce, hosts));
-    for (int m = 0; m < n; ++m) hosts[static_cast<std::size_t>(m)] = m % (n / on_host);
+    for (int m = 0; m < n; ++m) hosts[m] = m % (n / on_host);
     all.push_back(hierarchical_schedule(CollectiveKind::all_reduce, hosts));
   }
   return all;
@@ -351,7 +349,7 @@ TEST_CASE("the traffic of all members together is that of each") {
         const std::vector<Traffic> members = traffic_of_members(schedule, parts);
         REQUIRE(static_cast<int>(members.size()) == n);
         for (int m = 0; m < n; ++m) {
-          const Traffic& traffic = members[static_cast<std::size_t>(m)];
+          const Traffic& traffic = members[m];
           CHECK(traffic.sent_messages == schedule.sends_of(m));
           CHECK(traffic.sent_bytes == schedule.sent_elements(parts, m));
           CHECK(traffic.received_messages == schedule.receives_of(m));
@@ -376,8 +374,7 @@ TEST_CASE("a sparse exchange moves the parts that are not empty, and the verifie
       for (int m = 0; m < n; ++m) {
         messages += schedule.sends_of(m);
         std::int64_t given = 0;
-        for (int other = 0; other < n; ++other)
-          given += other == m ? 0 : parts[static_cast<std::size_t>(m * n + other)];
+        for (int other = 0; other < n; ++other) given += other == m ? 0 : parts[m * n + other];
         CHECK(schedule.sent_elements(parts, m) == given);
       }
       std::int64_t filled = 0;

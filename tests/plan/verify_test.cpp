@@ -85,7 +85,7 @@ std::vector<Instruction*> all_of(PlanClass& c, Opcode what) {
 
 /// Removes the first instruction of that kind from the class of `task`.
 void drop(Plan& plan, int task, Opcode what) {
-  PlanClass& c = plan.classes[plan.class_of[static_cast<std::size_t>(task)]];
+  PlanClass& c = plan.classes[plan.class_of[task]];
   const auto at =
       std::find_if(c.instructions.begin(), c.instructions.end(), [&](const Instruction& i) { return i.what == what; });
   test::erase_instruction(c, static_cast<std::size_t>(at - c.instructions.begin()));

@@ -187,7 +187,7 @@ class ClassReader {
     for (const std::int32_t task : in_.ranges()) {
       std::vector<std::uint32_t>& class_of = tables_.plan().class_of;
       if (static_cast<std::size_t>(task) >= class_of.size()) in_.fail("tasks that the options have before this");
-      class_of[static_cast<std::size_t>(task)] = index_;
+      class_of[task] = index_;
     }
     in_.expect(",");
     role_.threads = in_.counted<std::uint32_t>("thread");

@@ -24,7 +24,7 @@ struct Words {
   }
   SessionArguments read(const ProgramOptions& own = {}) { return session_options(argc, argv.data(), own); }
   [[nodiscard]] std::vector<std::string> left() const {
-    CHECK(argv[static_cast<std::size_t>(argc)] == nullptr);
+    CHECK(argv[argc] == nullptr);
     return {argv.begin() + 1, argv.begin() + argc};
   }
 

@@ -290,7 +290,7 @@ void take_part(GroupMember& member, int members, int number) {
   for (int peer = 0; peer < members; ++peer) {
     messages.push_back(member.sends(peer, static_cast<std::uint64_t>(peer)));
     messages.push_back(member.receives(peer, static_cast<std::uint64_t>(peer)));
-    wanted[static_cast<std::size_t>(peer)] = static_cast<float>(100 * peer + number);
+    wanted[peer] = static_cast<float>(100 * peer + number);
   }
   if (member.run({.kind = Kind::exchange}, messages) != wanted) throw std::runtime_error("an exchange");
 }
@@ -311,7 +311,7 @@ void check_device_groups(const DeviceLibrary& library) {
         member.join(name);
         for (int round = 0; round < 2; ++round) take_part(member, members, number);
       } catch (const std::exception& error) {
-        errors[static_cast<std::size_t>(number)] = error.what();
+        errors[number] = error.what();
       }
     });
   for (std::thread& thread : threads) thread.join();

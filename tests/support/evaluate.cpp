@@ -37,9 +37,9 @@ class ActualFacts final : public OpFacts {
     }
   }
   int inputs() const override { return static_cast<int>(types_.size()); }
-  const Type& input(int i) const override { return types_[static_cast<std::size_t>(i)]; }
+  const Type& input(int i) const override { return types_[i]; }
   const Attrs& attrs() const override { return attrs_; }
-  const Tensor* constant(int i) const override { return &inputs_[static_cast<std::size_t>(i)]; }
+  const Tensor* constant(int i) const override { return &inputs_[i]; }
   std::vector<Type> results(std::string_view) const override { return {}; }  // ops with bodies are not kernels
   [[nodiscard]] std::span<const Type> types() const { return types_; }
 
@@ -139,7 +139,7 @@ void Evaluator::run_op(const Op& op, Frame& frame) {
   if (&op.def() == &kParameter) {
     const auto parameters = frame.graph.parameters();
     const auto place = std::find(parameters.begin(), parameters.end(), op.output(0)) - parameters.begin();
-    frame.values[op.output(0)] = frame.arguments[static_cast<std::size_t>(place)];
+    frame.values[op.output(0)] = frame.arguments[place];
   } else if (&op.def() == &kInput) {
     frame.values[op.output(0)] = frame.feeds.at(name);
   } else if (&op.def() == &kVariable) {

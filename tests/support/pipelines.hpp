@@ -24,7 +24,7 @@ struct Pipeline {
     const auto add = [&](Pass pass, std::int64_t k, std::int64_t stage, std::int64_t time,
                          std::vector<std::uint32_t> needs) {
       const std::int64_t s = pass == Pass::forward ? stage : stages - 1 - stage;
-      all.push_back({pass, 0, at[static_cast<std::size_t>(s)], k, stage, time, std::move(needs)});
+      all.push_back({pass, 0, at[s], k, stage, time, std::move(needs)});
       return static_cast<std::uint32_t>(all.size() - 1);
     };
     for (std::int64_t k = 0; k < microbatches; ++k) {

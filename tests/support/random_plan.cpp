@@ -50,7 +50,7 @@ class MeshGraph {
     }
     Topology topology = Topology::local(options_.tasks);
     for (int t = 0; t < options_.tasks; ++t) {
-      TaskInfo& task = topology.tasks[static_cast<std::size_t>(t)];
+      TaskInfo& task = topology.tasks[t];
       task.host = t * options_.hosts / options_.tasks;
       if (options_.shares_memory) task.memory_group = task.host;
     }

@@ -191,8 +191,7 @@ class Unroller {
     };
     for (const ScheduleStep& step : schedule.steps) {
       if (!step.concerns(self)) continue;
-      const auto peer =
-          static_cast<std::size_t>((*group)[static_cast<std::size_t>(step.peer.resolve(self, schedule.members))]);
+      const auto peer = static_cast<std::size_t>((*group)[step.peer.resolve(self, schedule.members)]);
       if (step.kind == ScheduleStep::Kind::wait) wait_all(Kind::wait_receive, receives);
       if (step.kind == ScheduleStep::Kind::wait_sends) wait_all(Kind::wait_send, sends);
       if (step.kind == ScheduleStep::Kind::send_input || step.kind == ScheduleStep::Kind::send_output ||

@@ -60,9 +60,9 @@ void MpiJob::poll() {
     check(MPI_Testsome(tasks(), incoming_.data(), &count, ready_.data(), statuses_.data()), "MPI_Testsome");
     if (count == MPI_UNDEFINED || count == 0) return;
     for (int i = 0; i < count; ++i) {
-      const int peer = ready_[static_cast<std::size_t>(i)];
+      const int peer = ready_[i];
       int bytes = 0;
-      MPI_Get_count(&statuses_[static_cast<std::size_t>(i)], MPI_BYTE, &bytes);
+      MPI_Get_count(&statuses_[i], MPI_BYTE, &bytes);
       take_frame(peer, static_cast<std::size_t>(bytes));
       if (!control_.has_left(peer)) expect(peer);
     }
@@ -70,7 +70,7 @@ void MpiJob::poll() {
 }
 
 void MpiJob::take_frame(int at, std::size_t bytes) {
-  Peer& peer = peers_[static_cast<std::size_t>(at)];
+  Peer& peer = peers_[at];
   const char* data = reinterpret_cast<const char*>(peer.frame.data());
   if (!peer.head) {
     FERRY_ASSERT(bytes >= sizeof(WordHead), "a control frame without a head");

@@ -63,7 +63,7 @@ std::int64_t suppress(const T* boxes, std::span<const T> scores, const Suppressi
   for (std::size_t i = 0; i < scores.size(); ++i)
     if (static_cast<double>(scores[i]) > how.score) order[candidates++] = static_cast<std::int64_t>(i);
   std::sort(order, order + candidates, [&](std::int64_t a, std::int64_t b) {
-    const T x = scores[static_cast<std::size_t>(a)], y = scores[static_cast<std::size_t>(b)];
+    const T x = scores[a], y = scores[b];
     return x != y ? x > y : a < b;
   });
   const std::int64_t first = found;

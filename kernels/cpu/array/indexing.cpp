@@ -31,7 +31,7 @@ struct Rows {
 };
 
 Rows rows_of(const Array& x, int dim) {
-  return {product(x.sizes, 0, dim), x.sizes[static_cast<std::size_t>(dim)], product(x.sizes, dim + 1, x.rank())};
+  return {product(x.sizes, 0, dim), x.sizes[dim], product(x.sizes, dim + 1, x.rank())};
 }
 
 template <class Index>

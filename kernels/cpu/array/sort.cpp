@@ -27,8 +27,8 @@ void top_k(KernelRun& run) {
   const int dim = dim_of(best.axis, input.rank());
   if (input.rank() > 0)
     values.sizes[0] = indices.sizes[0] = dim > 0 ? input.sizes[0] : std::min(values.sizes[0], input.sizes[0]);
-  const std::int64_t n = input.sizes[static_cast<std::size_t>(dim)];
-  const std::int64_t k = values.sizes[static_cast<std::size_t>(dim)];
+  const std::int64_t n = input.sizes[dim];
+  const std::int64_t k = values.sizes[dim];
   const std::int64_t inner = product(input.sizes, dim + 1, input.rank());
   const std::int64_t outer = product(input.sizes, 0, dim);
   if (k == 0) return;
@@ -77,7 +77,7 @@ template <class T>
 std::int64_t order_rows(const T* data, std::int64_t width, bool sorted, const RowOrders& orders) {
   const std::span<std::int64_t> rows = orders.rows, groups = orders.groups;
   const auto n = static_cast<std::int64_t>(rows.size());
-  for (std::int64_t i = 0; i < n; ++i) rows[static_cast<std::size_t>(i)] = i;
+  for (std::int64_t i = 0; i < n; ++i) rows[i] = i;
   const auto compare = [&](std::int64_t a, std::int64_t b) {
     return compare_rows(data + a * width, data + b * width, width);
   };
@@ -88,7 +88,7 @@ std::int64_t order_rows(const T* data, std::int64_t width, bool sorted, const Ro
   std::size_t found = 0;
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (i == 0 || compare(rows[i - 1], rows[i]) != 0) groups[found++] = static_cast<std::int64_t>(i);
-  const auto first = [&](std::int64_t place) { return rows[static_cast<std::size_t>(place)]; };
+  const auto first = [&](std::int64_t place) { return rows[place]; };
   if (!sorted)
     std::sort(groups.begin(), groups.begin() + static_cast<std::ptrdiff_t>(found),
               [&](std::int64_t a, std::int64_t b) { return first(a) < first(b); });
@@ -122,7 +122,7 @@ void unique(KernelRun& run) {
     using T = decltype(zero);
     found = order_rows(input.as<const T>(), width, kept<bool>(run), orders);
     for (std::int64_t g = 0; g < found; ++g)
-      write_group<T>(run, orders.rows, g, static_cast<std::size_t>(orders.groups[static_cast<std::size_t>(g)]), width);
+      write_group<T>(run, orders.rows, g, static_cast<std::size_t>(orders.groups[g]), width);
   });
   for (std::size_t i : {0U, 1U, 3U}) run.outputs[i].sizes[0] = found;
 }

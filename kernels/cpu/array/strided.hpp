@@ -86,7 +86,7 @@ class StridedCopyRunner {
     for (std::size_t d = 0; d + 1 < static_cast<std::size_t>(nest_.dims); ++d)
       whole = whole && nest_.steps[1][d] * kBytes % kCacheLine == 0;
     return whole && copy_.count * kBytes >= kLarge && nest_.sizes[dim] >= kBlock &&
-           nest_.sizes[static_cast<std::size_t>(nest_.dims - 1)] >= kBlock;
+           nest_.sizes[nest_.dims - 1] >= kBlock;
   }
 
   /// Transposes a block in the cache and writes it around the cache, while prefetching the next columns of its rows.

@@ -44,7 +44,7 @@ struct Reach {
   std::vector<std::int64_t> filter;  ///< the position of each tap in the filter
 
   [[nodiscard]] bool inside(std::int64_t target, std::int64_t tap) const {
-    const std::int64_t at = target * step + taps[static_cast<std::size_t>(tap)];
+    const std::int64_t at = target * step + taps[tap];
     return 0 <= at && at < size;
   }
   /// The taps of a target that are inside the source.
@@ -82,7 +82,7 @@ struct Sweep {
   /// The number of positions of one image in a unit.
   [[nodiscard]] std::int64_t positions() const { return unit_rows * columns.targets; }
   [[nodiscard]] const RowFactor& factor(std::int64_t unit, std::int64_t part = 0) const {
-    return factors[static_cast<std::size_t>(kinds[static_cast<std::size_t>(unit)] * parts + part)];
+    return factors[kinds[unit] * parts + part];
   }
 };
 

@@ -122,7 +122,7 @@ class Sums {
                       panel.first * conv_.filter_step;
     for (std::int64_t i = begin, n = 0; i < begin + count; i += n, to += n * panels_.width(panel)) {
       n = std::min(sweep_.run - i % sweep_.run, begin + count - i);
-      pack(filter + sweep_.filter[static_cast<std::size_t>(i)], conv_.filter_step, n, panel, to);
+      pack(filter + sweep_.filter[i], conv_.filter_step, n, panel, to);
     }
   }
 

@@ -65,9 +65,7 @@ Reach backward_reach(const WindowSteps& steps, std::int64_t taps, std::int64_t s
 std::int64_t run_of(const std::vector<std::int64_t>& places) {
   const std::int64_t all = std::ssize(places);
   std::int64_t run = 1;
-  const auto follows = [&](std::int64_t i) {
-    return places[static_cast<std::size_t>(i)] == places[static_cast<std::size_t>(i - 1)] + 1;
-  };
+  const auto follows = [&](std::int64_t i) { return places[i] == places[i - 1] + 1; };
   while (run < all && follows(run)) ++run;
   for (std::int64_t i = 1; i < all; ++i)
     if (i % run != 0 && !follows(i)) return 1;
@@ -134,8 +132,7 @@ std::int64_t place_of(const Sweep& sweep, std::int64_t r, std::int64_t c) {
   return r * sweep.row_step + c * sweep.columns.step;
 }
 std::int64_t offset_of(const DirectConv& conv, const Sweep& sweep, std::int64_t u, std::int64_t v) {
-  return sweep.rows.taps[static_cast<std::size_t>(u)] * conv.source.columns +
-         sweep.columns.taps[static_cast<std::size_t>(v)];
+  return sweep.rows.taps[u] * conv.source.columns + sweep.columns.taps[v];
 }
 
 /// Sorts the rows of a factor into groups with the same steps. A span of rows and a span of columns identify the steps.
@@ -211,9 +208,7 @@ RowFactor factor_of_taps(const DirectConv& conv, const Sweep& sweep, const Unit&
 
 /// The number of rows from `row` on that have the same distance from each to the next, one or two elements.
 std::int64_t evenly_spaced_rows(const std::vector<std::int64_t>& places, std::int64_t row) {
-  const auto step = [&](std::int64_t r) {
-    return places[static_cast<std::size_t>(r + 1)] - places[static_cast<std::size_t>(r)];
-  };
+  const auto step = [&](std::int64_t r) { return places[r + 1] - places[r]; };
   std::int64_t last = row;
   while (last + 1 < std::ssize(places) && (step(last) == 1 || step(last) == 2) && step(last) == step(row)) ++last;
   return last + 1 - row;

@@ -49,7 +49,7 @@ void multiply(const T* x, const RowGroup& group, std::int64_t count, Span depth,
   for (auto end = group.ends.begin(); row < count; row += rows, ++end) {
     rows = std::min(*end, count) - row;
     std::int64_t places[kMostTileRows];
-    for (std::int64_t r = 0; r < rows; ++r) places[r] = group.rows[static_cast<std::size_t>(row + r)] * width;
+    for (std::int64_t r = 0; r < rows; ++r) places[r] = group.rows[row + r] * width;
     tiles.of[vectors - 1][rows - 1](steps, x, group.places.data() + row, group.steps.data() + first,
                                     panel - depth.begin * width, sums, places, add);
   }

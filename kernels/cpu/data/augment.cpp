@@ -23,8 +23,8 @@ struct Images {
   Images(const KernelRun& run, const Augment& augment) : philox{augment.key, random_time(run)} {
     const Array& x = run.inputs[0];
     planes = product(x.sizes, 1, augment.height);
-    height = x.sizes[static_cast<std::size_t>(augment.height)];
-    width = x.sizes[static_cast<std::size_t>(augment.width)];
+    height = x.sizes[augment.height];
+    width = x.sizes[augment.width];
     element = product(x.sizes, augment.width + 1, x.rank()) * static_cast<std::int64_t>(size_of(x.dtype));
     row = width * element;
     image = planes * height * row;

@@ -30,7 +30,7 @@ class RowsOfSteps final : public KernelState {
   /// The row of the data that is row `row` of this step's whole batch. Call begin_step() first.
   [[nodiscard]] std::int64_t source(std::int64_t row) const {
     const std::int64_t at = first_ + row;
-    return shuffle_ ? order_[static_cast<std::size_t>(at)] : at;
+    return shuffle_ ? order_[at] : at;
   }
 
   void begin_step(std::int64_t step) {

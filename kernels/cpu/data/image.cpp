@@ -83,7 +83,7 @@ void scale_image(const Pixels& from, const ImageSize& size, bool mirrored, std::
     sum_rows(pixels + rows.first * row_bytes, row_bytes,
              std::span(down.weights).subspan(rows.weights, static_cast<std::size_t>(rows.count)), row.data());
     for (std::int64_t x = 0; x < size.width; ++x) {
-      const Taps& columns = across.taps[static_cast<std::size_t>(x)];
+      const Taps& columns = across.taps[x];
       const float* pixel = row.data() + columns.first * Pixels::kChannels;
       const std::int16_t* weight = across.weights.data() + columns.weights;
       PixelSums sum{};

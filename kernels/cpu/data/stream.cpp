@@ -24,7 +24,7 @@ class EpochOrders {
 
   [[nodiscard]] Order order_of(std::int64_t epoch) {
     const std::lock_guard lock(mutex_);
-    Drawn& drawn = drawn_[static_cast<std::size_t>(epoch % 2)];
+    Drawn& drawn = drawn_[epoch % 2];
     if (drawn.order == nullptr || drawn.epoch != epoch) {
       drawn.order = nullptr;  // frees its memory now, unless a reader still holds it
       auto order = std::make_shared<std::vector<std::int64_t>>(static_cast<std::size_t>(rows_));
@@ -89,7 +89,7 @@ class StreamedRows final : public KernelState {
     if (!shuffle_) return file_->read(first, count_, target, place.epoch);
     const EpochOrders::Order order = orders_.order_of(place.epoch);
     for (std::int64_t row = 0; row < count_; ++row, target += file_->row_bytes())
-      file_->read((*order)[static_cast<std::size_t>(first + row)], 1, target, place.epoch);
+      file_->read((*order)[first + row], 1, target, place.epoch);
   }
 
   std::unique_ptr<RowFile> file_;

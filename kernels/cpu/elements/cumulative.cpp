@@ -40,7 +40,7 @@ void run_along(KernelRun& run) {
   const auto& how = kept<Running>(run);
   output.sizes[0] = input.sizes[0];
   const int dim = dim_of(how.axis, input.rank());
-  const std::int64_t along = input.sizes[static_cast<std::size_t>(dim)];
+  const std::int64_t along = input.sizes[dim];
   const std::int64_t inner = product(input.sizes, dim + 1, input.rank());
   const std::int64_t outer = product(input.sizes, 0, dim);
   if (along == 0) return;

@@ -93,7 +93,7 @@ void compute_rows(const KernelRun& run, RowLoop compute_row) {
       rows.row(begin, end - begin, moves, offsets);
     });
   const Nest<N> nest = make_nest<N>(run.inputs, run.outputs[0]);
-  for (std::size_t i = 0; i < N; ++i) moves[i] = nest.steps[i][static_cast<std::size_t>(nest.dims - 1)] != 0;
+  for (std::size_t i = 0; i < N; ++i) moves[i] = nest.steps[i][nest.dims - 1] != 0;
   compute_all([&](std::int64_t begin, std::int64_t end) {
     Walk<N> walk(nest, begin);
     while (begin < end) {

@@ -191,7 +191,7 @@ void index_of_best(KernelRun& run) {
   const auto& arg = kept<Arg>(run);
   const int dim = dim_of(arg.axis, input.rank());
   if (dim > 0) output.sizes[0] = input.sizes[0];
-  const std::int64_t along = input.sizes[static_cast<std::size_t>(dim)];
+  const std::int64_t along = input.sizes[dim];
   if (along == 0) throw BadValue(0, "dim 0, which the step decides, is empty: there is no best element");
   const std::int64_t inner = product(input.sizes, dim + 1, input.rank());
   dispatch_ordered(input.dtype, [&](auto zero) {

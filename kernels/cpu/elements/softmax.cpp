@@ -125,7 +125,7 @@ void along_axis(KernelRun& run) {
   Array& output = run.outputs[0];
   set_extent(run.inputs, output);
   const int dim = dim_of(kept<std::int64_t>(run), input.rank());
-  const std::int64_t along = input.sizes[static_cast<std::size_t>(dim)];
+  const std::int64_t along = input.sizes[dim];
   const std::int64_t inner = product(input.sizes, dim + 1, input.rank());
   const std::int64_t rows = along == 0 ? 0 : input.count() / along;
   dispatch_floats(input.dtype, [&](auto zero) {

@@ -84,7 +84,7 @@ void unpack(const T* sums, std::int64_t n, Places places, const Panel& panel, T*
   for (std::int64_t begin = 0; begin < n; begin += kTogether)
     for (std::int64_t v = 0; v < panel.count; ++v)
       for (std::int64_t i = begin; i < std::min(n, begin + kTogether); ++i)
-        to[v * step + places[static_cast<std::size_t>(i)]] = sums[i * width + v];
+        to[v * step + places[i]] = sums[i * width + v];
 }
 
 /// Calls add(sums, row step) for a panel's columns of `rows` rows at `to`, `step` apart. `sums` is `to` itself or, if

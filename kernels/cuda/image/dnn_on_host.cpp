@@ -69,19 +69,19 @@ void compute(const DnnConvolution& of, T* image, T* filter, T* output) {
     const std::int64_t in_output = offset(of.output, o);
     switch (of.result) {
       case DnnResult::output:
-        sums[static_cast<std::size_t>(in_output)] += load(image[in_image]) * load(filter[in_filter]);
+        sums[in_output] += load(image[in_image]) * load(filter[in_filter]);
         break;
       case DnnResult::image:
-        sums[static_cast<std::size_t>(in_image)] += load(output[in_output]) * load(filter[in_filter]);
+        sums[in_image] += load(output[in_output]) * load(filter[in_filter]);
         break;
       case DnnResult::filter:
-        sums[static_cast<std::size_t>(in_filter)] += load(output[in_output]) * load(image[in_image]);
+        sums[in_filter] += load(output[in_output]) * load(image[in_image]);
         break;
     }
   });
   for_each_place(result.sizes, [&](const Place& at) {
     const std::int64_t place = offset(result, at);
-    to[place] = stored_as<T>(sums[static_cast<std::size_t>(place)]);
+    to[place] = stored_as<T>(sums[place]);
   });
 }
 

@@ -10,7 +10,7 @@ void gather(KernelRun& run) {
   const Array &x = run.inputs[0], &indices = run.inputs[1];
   const int axis = dim_of(kept<std::int64_t>(run), x.rank());
   const std::int64_t before = product(x.sizes, 0, axis), taken = indices.count();
-  const RowsAlongAxis place{Integers(indices), taken, x.sizes[static_cast<std::size_t>(axis)], report_of(run)};
+  const RowsAlongAxis place{Integers(indices), taken, x.sizes[axis], report_of(run)};
   copy_rows(run, x, run.outputs[0], before * taken, product(x.sizes, axis + 1, x.rank()), place);
 }
 

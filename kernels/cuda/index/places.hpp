@@ -85,7 +85,7 @@ struct BlocksAt {
   FERRY_DEVICE std::int64_t operator()(std::int64_t row) const {
     std::int64_t block = divided(row, rows_of_batch).whole;
     for (int j = 0; j < k; ++j) {
-      const std::int64_t size = sizes[static_cast<std::size_t>(j)], index = indices[row * k + j];
+      const std::int64_t size = sizes[j], index = indices[row * k + j];
       if (!is_index(index, size)) {
         report(Bad::index, 1, index, size);
         return kNowhere;

@@ -15,7 +15,7 @@ struct NoPlace {
 void scatter_add(KernelRun& run) {
   const Array &y = run.inputs[0], &indices = run.inputs[1], &output = run.outputs[0];
   const int axis = dim_of(kept<std::int64_t>(run), output.rank());
-  const std::int64_t before = product(output.sizes, 0, axis), rows = output.sizes[static_cast<std::size_t>(axis)];
+  const std::int64_t before = product(output.sizes, 0, axis), rows = output.sizes[axis];
   const std::int64_t width = product(output.sizes, axis + 1, output.rank()), taken = indices.count();
   copy_rows(run, output, output, 1, output.count(), NoPlace());  // zeros
   const SortedPairs pairs =

@@ -35,7 +35,7 @@ Outs shape_when_run(Context& c, const Shape& shape, std::int64_t first, std::int
       sizes.push_back(c.graph().constant(Tensor::of<std::int64_t>({1}, {c.size(0, d)})));
       continue;
     }
-    const std::int64_t dim = given.perm.empty() ? d : given.perm[static_cast<std::size_t>(d)];
+    const std::int64_t dim = given.perm.empty() ? d : given.perm[d];
     sizes.push_back(expand_dims(size_of(given.value, {dim}, DType::int64), {0}));
   }
   return concat(sizes, 0);
@@ -121,8 +121,7 @@ Tensor known_range(DType dtype, double from, double to, double step) {
   dispatch(range.dtype(), [&](auto zero) {
     using T = decltype(zero);
     auto out = range.mutable_data<T>();
-    for (std::int64_t i = 0; i < count; ++i)
-      out[static_cast<std::size_t>(i)] = static_cast<T>(from + static_cast<double>(i) * step);
+    for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(from + static_cast<double>(i) * step);
   });
   return range;
 }
@@ -256,7 +255,7 @@ Outs to_squeeze(Context& c) {
   const Out x = c.out(0);
   if (!x.perm.empty() && !axes.empty()) {
     std::vector<bool> goes(x.perm.size());
-    for (const std::int64_t axis : axes) goes[static_cast<std::size_t>(c.axis(0, axis))] = true;
+    for (const std::int64_t axis : axes) goes[c.axis(0, axis)] = true;
     return arranged_squeeze(x, goes);
   }
   return axes.empty() ? identity(c.in(0)) : squeeze(c.in(0), axes);
@@ -303,7 +302,7 @@ Outs to_transpose(Context& c) {
   if (x.perm.empty()) return transpose(c.in(0), perm);
   for (int d = c.rank(0); d-- > 0 && !c.has_attr("perm");) perm.push_back(d);
   Ints order, seen;
-  for (const std::int64_t dim : perm) order.push_back(x.perm[static_cast<std::size_t>(c.axis(0, dim))]);
+  for (const std::int64_t dim : perm) order.push_back(x.perm[c.axis(0, dim)]);
   seen = order;
   std::sort(seen.begin(), seen.end());
   if (seen.size() != x.perm.size() || std::adjacent_find(seen.begin(), seen.end()) != seen.end())
@@ -437,7 +436,7 @@ Outs to_eye_like(Context& c) {
     using T = decltype(zero);
     const auto out = eye.mutable_data<T>();
     for (std::int64_t row = std::max<std::int64_t>(-k, 0); row < std::min(sizes[0], sizes[1] - k); ++row)
-      out[static_cast<std::size_t>(row * sizes[1] + row + k)] = T(1);
+      out[row * sizes[1] + row + k] = T(1);
   });
   return eye;
 }

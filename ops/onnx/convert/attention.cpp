@@ -188,7 +188,7 @@ Outs to_tensor_scatter(Context& c) {
   check_computed("steps", step_sizes[0], SourceLine());
   for (int d = 1; d < rank; ++d) others.push_back(d);
   Tensor steps(DType::int64, step_sizes);
-  for (std::int64_t i = 0; i < step_sizes[0]; ++i) steps.mutable_data<std::int64_t>()[static_cast<std::size_t>(i)] = i;
+  for (std::int64_t i = 0; i < step_sizes[0]; ++i) steps.mutable_data<std::int64_t>()[i] = i;
   Value places = c.graph().constant(steps);
   const std::int64_t size = c.size(0, axis);
   if (mode == "linear" && step_sizes[0] > size)

@@ -130,7 +130,7 @@ std::int64_t max_rows(Context& c, int k, std::int64_t rows, std::int64_t more) {
     return most;
   throw Error(Code::usage, "each iteration adds rows to carried value {}, and nothing bounds the number of iterations",
               k)
-      .hint("--dim {}=100, for at most 100 rows", c.node().outputs[static_cast<std::size_t>(k)]);
+      .hint("--dim {}=100, for at most 100 rows", c.node().outputs[k]);
 }
 
 /// The types of the carried values in every iteration. If iterations change a number of rows, it is bounded in the
@@ -254,7 +254,7 @@ Outs to_loop(Context& c) {
   for (int k = first; k < c.outputs(); ++k)
     if (const auto given = c.given_size(k)) most = std::min(most, *given);
   if (most == IntegerRange::kHighest) {
-    const std::string name = c.outputs() > first ? c.node().outputs[static_cast<std::size_t>(first)] : "NAME";
+    const std::string name = c.outputs() > first ? c.node().outputs[first] : "NAME";
     throw Error(Code::usage, "it gives something in each iteration, and nothing bounds their number")
         .hint("--dim {}=100, for at most 100", name);
   }

@@ -23,7 +23,7 @@ namespace {
 
 /// Gather along a dim of known size, for a value with its dims in another order (Out::perm).
 Outs arranged_gather(const Out& x, const Value& indices, int axis) {
-  const std::int64_t dim = x.perm[static_cast<std::size_t>(axis)], more = indices.rank();
+  const std::int64_t dim = x.perm[axis], more = indices.rank();
   if (dim == 0) Context::fail("it takes elements along a dim whose size the data decide, which is not the first");
   Ints perm;
   for (std::size_t d = 0; d < x.perm.size(); ++d) {
@@ -182,10 +182,9 @@ Tensor places_of(const Tensor& x) {
   const auto n = static_cast<std::int64_t>(found.size());
   Tensor places(DType::int64, {rank, n});
   for (std::int64_t k = 0; k < n; ++k) {
-    std::int64_t rest = found[static_cast<std::size_t>(k)];
-    for (std::int64_t d = rank; d-- > 0; rest /= x.sizes()[static_cast<std::size_t>(d)])
-      places.mutable_data<std::int64_t>()[static_cast<std::size_t>(d * n + k)] =
-          rest % x.sizes()[static_cast<std::size_t>(d)];
+    std::int64_t rest = found[k];
+    for (std::int64_t d = rank; d-- > 0; rest /= x.sizes()[d])
+      places.mutable_data<std::int64_t>()[d * n + k] = rest % x.sizes()[d];
   }
   return places;
 }

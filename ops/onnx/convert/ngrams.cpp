@@ -22,9 +22,7 @@ struct Grams {
   /// The number at position `place` of each n-gram.
   [[nodiscard]] Tensor at(std::int64_t place) const {
     Tensor column(DType::int64, {count});
-    for (std::int64_t g = 0; g < count; ++g)
-      column.mutable_data<std::int64_t>()[static_cast<std::size_t>(g)] =
-          numbers[static_cast<std::size_t>(g * length + place)];
+    for (std::int64_t g = 0; g < count; ++g) column.mutable_data<std::int64_t>()[g] = numbers[g * length + place];
     return column;
   }
 };
@@ -92,7 +90,7 @@ Outs to_ngrams(Context& c) {
     for (std::int64_t g = 0; g < grams.count; ++g, ++number) {
       if (number >= columns.size()) Context::fail("it has fewer indexes than sequences");
       const double weight = mode == "TF" ? 1 : weights[number];
-      place.mutable_data<float>()[static_cast<std::size_t>(g * width + columns[number])] = static_cast<float>(weight);
+      place.mutable_data<float>()[g * width + columns[number]] = static_cast<float>(weight);
     }
     if (grams.length < least || grams.length > most || grams.count == 0) continue;
     Value times = count_grams(x, size, grams, skip);

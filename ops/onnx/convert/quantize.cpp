@@ -31,7 +31,7 @@ Value spread(Context& c, const Value& given) {
   sizes.insert(sizes.begin() + axis + 1, block);
   const Value repeated = broadcast_to(apart, sizes);
   sizes.erase(sizes.begin() + axis + 1);
-  sizes[static_cast<std::size_t>(axis)] *= block;
+  sizes[axis] *= block;
   return slice(reshape(repeated, sizes), axis, 0, c.size(0, axis));
 }
 

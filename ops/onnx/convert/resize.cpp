@@ -173,8 +173,8 @@ Outs to_center_crop_pad(Context& c) {
     const std::int64_t more = wanted[k] - c.size(0, axis);
     if (more < 0) y = slice(y, axis, -more / 2, -more / 2 + wanted[k]);
     if (more <= 0) continue;
-    low[static_cast<std::size_t>(axis)] = more / 2;
-    high[static_cast<std::size_t>(axis)] = more - more / 2;
+    low[axis] = more / 2;
+    high[axis] = more - more / 2;
   }
   return pad(y, low, high);
 }

@@ -32,8 +32,7 @@ Tensor matrix(DType dtype, std::int64_t rows, std::int64_t columns, const F& ele
     using T = decltype(zero);
     const auto out = tensor.mutable_data<T>();
     for (std::int64_t r = 0; r < rows; ++r)
-      for (std::int64_t k = 0; k < columns; ++k)
-        out[static_cast<std::size_t>(r * columns + k)] = static_cast<T>(element(r, k));
+      for (std::int64_t k = 0; k < columns; ++k) out[r * columns + k] = static_cast<T>(element(r, k));
   });
   return tensor;
 }
@@ -157,7 +156,7 @@ Outs to_stft(Context& c) {
   check_count(frames, length);
   Tensor places(DType::int64, {frames, length});
   for (std::int64_t i = 0; i < frames * length; ++i)
-    places.mutable_data<std::int64_t>()[static_cast<std::size_t>(i)] = i / length * step + i % length;
+    places.mutable_data<std::int64_t>()[i] = i / length * step + i % length;
   const Value indices = c.graph().constant(places);
   const Value x = c.in(0);
   const auto framed = [&](std::int64_t which) {

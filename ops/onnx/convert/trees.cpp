@@ -45,7 +45,7 @@ struct Forest {
     leaf.push_back(0);
     return node;
   }
-  [[nodiscard]] bool is_leaf(std::int64_t node) const { return yes[static_cast<std::size_t>(node)] == node; }
+  [[nodiscard]] bool is_leaf(std::int64_t node) const { return yes[node] == node; }
 };
 
 [[noreturn]] void fail_walk(std::int64_t node) {
@@ -221,7 +221,7 @@ void ask_one_by_one(Forest& forest, std::int64_t node, const Floats& members) {
   for (std::size_t k = 0; k < members.size(); ++k) {
     if (k > 0) {
       const std::int64_t next = forest.add(forest.feature[i], 0, Branch::eq, forest.nan_is_yes[i] != 0);
-      forest.no[static_cast<std::size_t>(at)] = next;
+      forest.no[at] = next;
       at = next;
     }
     const auto a = static_cast<std::size_t>(at);
@@ -270,15 +270,14 @@ Forest forest_of(Context& c) {
   }
   check_targets(forest.targets, leaves);
   for (std::int64_t i = 0; i < nodes; ++i)
-    forest.add(features[static_cast<std::size_t>(i)], splits.number(i), static_cast<Branch>(modes.integer(i)),
-               !nan.empty() && nan[static_cast<std::size_t>(i)] != 0);
+    forest.add(features[i], splits.number(i), static_cast<Branch>(modes.integer(i)), !nan.empty() && nan[i] != 0);
   const double none = nothing(static_cast<Aggregate>(c.integer("aggregate_function", 1)));
   forest.weights.assign(static_cast<std::size_t>((leaves + 1) * forest.targets), none);
   for (std::int64_t k = 0; k < leaves; ++k) {
-    const std::int64_t target = targets[static_cast<std::size_t>(k)];
+    const std::int64_t target = targets[k];
     if (target < 0 || target >= forest.targets) Context::fail("a target of " + std::to_string(target));
-    forest.leaf[static_cast<std::size_t>(forest.add(0, 0, Branch::leq, false))] = k + 1;
-    forest.weights[static_cast<std::size_t>((k + 1) * forest.targets + target)] = weights[static_cast<std::size_t>(k)];
+    forest.leaf[forest.add(0, 0, Branch::leq, false)] = k + 1;
+    forest.weights[(k + 1) * forest.targets + target] = weights[k];
   }
   for (std::size_t i = 0; i < static_cast<std::size_t>(nodes); ++i)
     for (int side = 0; side < 2; ++side) {
@@ -382,12 +381,12 @@ Forest old_forest_of(Context& c, const std::string& kind, std::int64_t targets, 
   for (std::size_t k = 0; k < of.size(); ++k) {
     if (of[k] < 0 || of[k] >= targets)
       Context::fail(formatted("a leaf of {} {}; there are {}, 0 to {}", as_is(kind), of[k], targets, targets - 1));
-    std::int64_t& leaf = forest.leaf[static_cast<std::size_t>(found(numbers, of_tree[k], of_node[k]))];
+    std::int64_t& leaf = forest.leaf[found(numbers, of_tree[k], of_node[k])];
     if (leaf == 0) {
       leaf = std::ssize(forest.weights) / targets;
       forest.weights.insert(forest.weights.end(), static_cast<std::size_t>(targets), none);
     }
-    double& weight = forest.weights[static_cast<std::size_t>(leaf * targets + of[k])];
+    double& weight = forest.weights[leaf * targets + of[k]];
     weight = aggregate == Aggregate::least  ? std::min(weight, weights[k])
              : aggregate == Aggregate::most ? std::max(weight, weights[k])
                                             : weight + weights[k];

@@ -45,7 +45,7 @@ void check_dims(const Model& model, const ImportOptions& options) {
       if (!symbol.empty()) symbols.insert(formatted("{:?}", symbol));
       const auto number = options.dims.find(symbol);
       if (number == options.dims.end() || given == options.sizes.end()) continue;
-      if (const std::int64_t size = given->second[static_cast<std::size_t>(d)]; size != number->second)
+      if (const std::int64_t size = given->second[d]; size != number->second)
         throw Error(Code::usage, "--dim {}={}: input {:?} {} is given with {}", symbol, number->second, input->name,
                     input->shape->str(), size)
             .hint("leave --dim out, or give sizes that fit it");
@@ -86,7 +86,7 @@ void check_symbols(const Model& model, const ImportOptions& options) {
     if (given == options.sizes.end() || !input->shape) continue;
     for (int d = 0; d < input->shape->rank(); ++d) {
       const std::string& symbol = (*input->shape)[d].symbol();
-      const std::int64_t size = given->second[static_cast<std::size_t>(d)];
+      const std::int64_t size = given->second[d];
       if (symbol.empty()) continue;
       const auto& [first, of] = sizes.try_emplace(symbol, Given{size, input}).first->second;
       if (first == size) continue;

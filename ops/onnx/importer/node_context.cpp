@@ -105,7 +105,7 @@ Value NodeContext::of_size(const std::string& symbol) {
 }
 
 std::optional<std::int64_t> NodeContext::given_size(int i) {
-  return services_.given_size(node().outputs[static_cast<std::size_t>(i)]);
+  return services_.given_size(node().outputs[i]);
 }
 
 // ---- Bodies ----

@@ -39,7 +39,7 @@ class NodeContext final : public Context {
 
  private:
   const Attribute* attribute(std::string_view name) const override;
-  const std::string& name(int i) const { return node().inputs[static_cast<std::size_t>(i)]; }
+  const std::string& name(int i) const { return node().inputs[i]; }
   const Out& item(int i) const;
 
   ImportServices& services_;

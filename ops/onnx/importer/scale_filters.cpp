@@ -93,11 +93,9 @@ class Scaler {
       const double factor = scale->number(k) / std::sqrt(variance->number(k) + epsilon);
       const double before = bias == nullptr ? 0 : bias->number(k);
       if (!std::isfinite(factor)) return false;
-      shift.mutable_data<float>()[static_cast<std::size_t>(k)] =
-          static_cast<float>(offset->number(k) + (before - mean->number(k)) * factor);
+      shift.mutable_data<float>()[k] = static_cast<float>(offset->number(k) + (before - mean->number(k)) * factor);
       for (std::int64_t i = k * of_channel; i < (k + 1) * of_channel; ++i)
-        scaled.mutable_data<float>()[static_cast<std::size_t>(i)] =
-            static_cast<float>(taps[static_cast<std::size_t>(i)] * factor);
+        scaled.mutable_data<float>()[i] = static_cast<float>(taps[i] * factor);
     }
     conv.inputs.resize(3);
     conv.inputs[1] = add(norm.outputs[0] + " filter", std::move(scaled));

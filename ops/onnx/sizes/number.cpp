@@ -66,7 +66,7 @@ std::optional<std::vector<Number>> numbers_of(const Value& x, const RangeList& r
   const std::int64_t count = shape.count();  // now, since making ops invalidates `shape`
   const Value flat = reshape(x, {-1});
   for (std::int64_t k = 0; k < count; ++k) {
-    const IntegerRange& range = ranges.size() == 1 ? ranges[0] : ranges[static_cast<std::size_t>(k)];
+    const IntegerRange& range = ranges.size() == 1 ? ranges[0] : ranges[k];
     if (range.is_known())
       numbers.emplace_back(range.least);
     else

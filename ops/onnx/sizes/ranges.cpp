@@ -150,7 +150,7 @@ RangeList of_gather(const Facts& facts) {
   RangeList result;
   for (const IntegerRange& place : places) {
     if (!place.is_known() || place.least < -size || place.least >= size) return {all_of(x)};
-    result.push_back(x[static_cast<std::size_t>(place.least < 0 ? place.least + size : place.least)]);
+    result.push_back(x[place.least < 0 ? place.least + size : place.least]);
   }
   return result;
 }
@@ -163,7 +163,7 @@ RangeList of_slice(const Facts& facts) {
   const SliceRange taken =
       slice_range(static_cast<std::int64_t>(x.size()), attrs.get<Ints>("begin")[0], attrs.get<Ints>("end")[0], step);
   RangeList result;
-  for (std::int64_t k = 0; k < taken.count; ++k) result.push_back(x[static_cast<std::size_t>(taken.first + k * step)]);
+  for (std::int64_t k = 0; k < taken.count; ++k) result.push_back(x[taken.first + k * step]);
   return result.empty() ? RangeList{IntegerRange()} : result;
 }
 

@@ -64,7 +64,7 @@ Value with_sizes(Context& c, const Value& x, const std::vector<Number>& sizes) {
   Ints like;
   bool same = true;
   for (int d = 0; d < rank; ++d) {
-    const Number& size = sizes[static_cast<std::size_t>(d)];
+    const Number& size = sizes[d];
     like.push_back(size.known() ? size.number() : 1);
     same = same && (like.back() == 1 || y.shape()[d] == Dim(like.back()));
     if (size.of_plan() && (size.symbol().empty() || y.shape()[d] != Dim(size.symbol())))
@@ -186,7 +186,7 @@ Value rows_between(Context& c, const Value& x, int dim, const RowRange& range) {
 void Slices::take(std::int64_t axis, const RowRange& range) {
   if (range.step == 0) Context::fail("a step of 0");
   const int model_dim = c_.axis(0, axis);
-  const std::int64_t dim = order_[static_cast<std::size_t>(model_dim)];
+  const std::int64_t dim = order_[model_dim];
   const bool known = range.begin.known() && range.end.known();
   if (known && !value_.shape()[static_cast<int>(dim)].bounded()) {
     const std::int64_t begin = range.begin.number(), end = range.end.number();
@@ -250,7 +250,7 @@ Value reshaped(Context& c, const Value& x, const std::vector<Number>& sizes) {
   }
   if (open >= 0 && from.known_before_step && from.symbols == given.symbols) {
     if (given.known == 0 || from.known % given.known != 0) Context::fail("its elements do not fit the shape");
-    to[static_cast<std::size_t>(open)] = from.known / given.known;
+    to[open] = from.known / given.known;
     open = -1;
   }
   if (unknown + (open >= 0 ? 1 : 0) <= 1) return reshape(x, to);
@@ -280,7 +280,7 @@ Value rows_reshaped(Context& c, const Value& x, const std::vector<Number>& sizes
   if (open >= 0) {
     if (rows.is(-1)) Context::fail("two of its sizes are -1");
     if (others == 0 || row % others != 0) Context::fail("its rows do not fit the shape");
-    to[static_cast<std::size_t>(open)] = row / others;
+    to[open] = row / others;
   }
   const Value y = reshape(x, to);
   if (rows.is(0) && y.shape()[0] != x.shape()[0]) Context::fail("its rows do not fit the shape");

@@ -82,7 +82,7 @@ bool change_attrs(Plan& plan, Dice& dice, bool constants) {
     const auto element = static_cast<std::int64_t>(dice.below(static_cast<std::uint64_t>(tensor->count())));
     dispatch(tensor->dtype(), [&](auto zero) {
       using T = decltype(zero);
-      T& x = tensor->mutable_data<T>()[static_cast<std::size_t>(element)];
+      T& x = tensor->mutable_data<T>()[element];
       x = static_cast<T>(x == static_cast<T>(1) ? 0 : 1);
     });
   } else {

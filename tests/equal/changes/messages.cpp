@@ -101,7 +101,7 @@ bool exchange_channels(Plan& plan, Dice& dice) {
   const Channel &one = plan.channels[a], &other = plan.channels[b];
   if (a == b || one.from != other.from || one.to != other.to || one.bytes != other.bytes || one.dtype != other.dtype)
     return false;
-  PlanClass& c = plan.classes[plan.class_of[static_cast<std::size_t>(one.to)]];
+  PlanClass& c = plan.classes[plan.class_of[one.to]];
   for (Instruction& i : c.instructions)
     if (i.what == Opcode::receive || i.what == Opcode::receive_wait)
       i.target = i.target == a ? b : i.target == b ? a : i.target;

@@ -63,7 +63,7 @@ std::vector<std::size_t> collectives(const Plan& plan, const std::function<bool(
 std::set<std::uint32_t> classes_in(const Plan& plan, const Collective& collective) {
   std::set<std::uint32_t> classes;
   for (const auto& group : plan.groupings[collective.grouping])
-    for (std::int32_t task : group) classes.insert(plan.class_of[static_cast<std::size_t>(task)]);
+    for (std::int32_t task : group) classes.insert(plan.class_of[task]);
   return classes;
 }
 
