@@ -15,6 +15,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "base/id.hpp"
+
 #pragma GCC visibility push(default)
 namespace ferry {
 
@@ -38,6 +40,8 @@ class FormatArgument {
   FormatArgument(Number number)
       : kind_(std::is_signed_v<Number> ? Kind::with_sign : Kind::without_sign),
         number_(static_cast<std::uint64_t>(number)) {}
+  template <class Of>
+  FormatArgument(Id<Of> id) : FormatArgument(id.number()) {}
   FormatArgument(char) = delete;  // ambiguous: a number or text
   FormatArgument(bool) = delete;
   // NOLINTEND(google-explicit-constructor)

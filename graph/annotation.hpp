@@ -4,13 +4,15 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/id.hpp"
 #include "graph/types/device_spec.hpp"
 #include "graph/types/layout.hpp"
 
 #pragma GCC visibility push(default)
 namespace ferry {
 
-using MeshId = std::uint32_t;
+struct Mesh;
+using MeshId = Id<Mesh>;
 inline constexpr MeshId kNoMesh = 0xffffffffU;
 
 /// A device, or a mesh and optionally a kind of device on it, or nothing.

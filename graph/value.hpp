@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/id.hpp"
 #include "base/source_location.hpp"
 #include "graph/types/layout.hpp"
 #include "graph/types/shape.hpp"
@@ -20,9 +21,9 @@ class Graph;
 class Op;
 
 /// Index of an op in its graph, in the order in which ops were added (a topological order).
-using OpId = std::uint32_t;
+using OpId = Id<Op>;
 /// Index of a value in its graph; the outputs of an op are consecutive.
-using ValueId = std::uint32_t;
+using ValueId = Id<class Value>;
 
 /// One output of one op. A small handle, valid as long as its graph. Undefined when default-constructed. Thread-safe as
 /// its graph.

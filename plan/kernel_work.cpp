@@ -19,9 +19,9 @@ OpWork kernel_work(const OpDef& def, const Plan& plan, const PlanClass& role, co
     local.push_back(type_of(buffer.dtype, buffer.sizes.vector(), buffer.bounded));
   };
   const int taken = def.input_count();
-  for (const std::uint32_t operand : role.inputs(kernel))
+  for (const BufferId operand : role.inputs(kernel))
     if (taken < 0 || static_cast<int>(inputs.size()) < taken) add(operand, inputs, parts.inputs);
-  for (const std::uint32_t operand : role.outputs(kernel)) add(operand, outputs, parts.outputs);
+  for (const BufferId operand : role.outputs(kernel)) add(operand, outputs, parts.outputs);
   const PlanKernelFacts facts(std::move(inputs), kernel.attrs == kNone ? kNoAttrs : plan.attrs[kernel.attrs]);
   try {
     return work_of_parts(def, facts, outputs, parts);

@@ -20,7 +20,7 @@ std::vector<LargeValue> largest_values(const Plan& plan, const PlanClass& role, 
   ids.resize(std::min(ids.size(), count));
   std::map<std::uint32_t, SourceLine> lines;
   for (const Instruction& instruction : role.instructions)
-    for (const std::uint32_t b : role.outputs(instruction)) lines.try_emplace(b, plan.line(instruction.line));
+    for (const BufferId b : role.outputs(instruction)) lines.try_emplace(b, plan.line(instruction.line));
   std::vector<LargeValue> values;
   for (const std::uint32_t b : ids) {
     const Buffer& buffer = role.buffers[b];

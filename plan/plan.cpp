@@ -19,7 +19,7 @@ std::int64_t tiled_elements(const PlanClass& plan, const Instruction& tiles) {
   const Range members = plan.regions[tiles.region()].instructions;
   for (const std::uint32_t m : members)
     for (const Range range : {plan.instructions[m].inputs, plan.instructions[m].outputs})
-      for (const std::uint32_t b : plan.operands_of(range)) {
+      for (const BufferId b : plan.operands_of(range)) {
         const Buffer& buffer = plan.buffers[b];
         if (buffer.space != Buffer::Space::none) most = std::max(most, elements_of(buffer));
       }

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/id.hpp"
 #include "graph/op/attrs.hpp"
 #include "graph/types/halo.hpp"
 #include "graph/types/shape.hpp"
@@ -28,6 +29,10 @@ namespace ferry {
 
 inline constexpr std::uint32_t kPlanVersion = 6;
 inline constexpr std::uint32_t kNone = 0xffffffffU;
+
+using BufferId = Id<struct Buffer>;  ///< index into PlanClass::buffers
+using RegionId = Id<struct Region>;  ///< index into PlanClass::regions
+using StrandId = Id<struct Strand>;  ///< a thread of the task; or a queue, counted from PlanClass::threads
 
 /// Consecutive entries of a table. Iterating over a range gives their indices:
 ///
@@ -123,7 +128,7 @@ struct Buffer {
   std::uint32_t window = kNone;  ///< index into Plan::windows, if this is a part of a split value
   /// The buffer with which this buffer shares bytes: all of them under another shape, or some of them. The parts of a
   /// buffer are consecutive and fill it.
-  std::uint32_t view_of = kNone;
+  BufferId view_of = kNone;
   std::uint32_t name = kNone;  ///< string: the value's name in the graph
   bool operator==(const Buffer&) const = default;
 };
@@ -172,7 +177,7 @@ enum class Opcode : std::uint8_t {
 /// Waits until strand `strand` has finished `count` of its instructions in this run of the region. For a thread this is
 /// a flag, for a queue an event.
 struct Wait {
-  std::uint32_t strand = 0;
+  StrandId strand = 0;
   std::uint32_t count = 0;
   bool operator==(const Wait&) const = default;
 };
@@ -212,7 +217,7 @@ struct Instruction {
   Range inputs = {}, outputs = {};  ///< into PlanClass::operands, which has buffer indices
   std::uint32_t in_place = 0;       ///< mask of inputs that output 0 may overwrite, as kernel or schedule allow
   /// Buffer that only this instruction uses: a kernel's workspace, or a collective's staging.
-  std::uint32_t scratch = kNone;
+  BufferId scratch = kNone;
   Range waits = {};  ///< into PlanClass::waits
 
   /// For a send, a receive and their waits: index into Plan::channels.
@@ -223,10 +228,8 @@ struct Instruction {
   [[nodiscard]] std::uint32_t fetch() const { return target; }  ///< index into Plan::fetches
   /// Index into PlanClass::regions: the condition of a loop, the side of a branch for a true condition, or the kernels
   /// of tiles and stencils.
-  [[nodiscard]] std::uint32_t region() const { return target; }
-  [[nodiscard]] std::uint32_t other_region() const {
-    return other;
-  }  ///< the body of a loop, the false side of a branch
+  [[nodiscard]] RegionId region() const { return target; }
+  [[nodiscard]] RegionId other_region() const { return other; }  ///< the body of a loop, the false side of a branch
   /// For tiles and stencils. 0: the kernels after the first kernel run on each piece that the first kernel has made.
   [[nodiscard]] std::uint32_t tile_elements() const { return other; }
   /// Whether a copy at the end of a loop's body may exchange the addresses of its two buffers, instead of copying
@@ -251,7 +254,7 @@ struct Region {
 /// A variable of a task, or the task's part of a variable.
 struct PlanVariable {
   std::uint32_t name = kNone;  ///< string
-  std::uint32_t buffer = kNone;
+  BufferId buffer = kNone;
   bool operator==(const PlanVariable&) const = default;
 };
 
@@ -286,7 +289,7 @@ struct PlanClass {
   std::vector<PlanDevice> devices;
   std::vector<PlanQueue> queues;  ///< queues of devices that are not the host
   std::vector<Buffer> buffers;
-  std::vector<std::uint32_t> operands;
+  std::vector<BufferId> operands;
   std::vector<Wait> waits;
   std::vector<Instruction> instructions;
   std::vector<Region> regions;  ///< region 0 is the setup, which runs once a session; region 1 is the step
@@ -300,13 +303,13 @@ struct PlanClass {
 
   /// The buffers that the instruction reads, and the buffers that it writes; the instructions of a region, or of a part
   /// of a region.
-  [[nodiscard]] std::span<const std::uint32_t> inputs(const Instruction& instruction) const {
+  [[nodiscard]] std::span<const BufferId> inputs(const Instruction& instruction) const {
     return entries(operands, instruction.inputs);
   }
-  [[nodiscard]] std::span<const std::uint32_t> outputs(const Instruction& instruction) const {
+  [[nodiscard]] std::span<const BufferId> outputs(const Instruction& instruction) const {
     return entries(operands, instruction.outputs);
   }
-  [[nodiscard]] std::span<const std::uint32_t> operands_of(Range range) const { return entries(operands, range); }
+  [[nodiscard]] std::span<const BufferId> operands_of(Range range) const { return entries(operands, range); }
   [[nodiscard]] std::span<const Wait> waits_of(const Instruction& instruction) const {
     return entries(waits, instruction.waits);
   }
@@ -336,8 +339,8 @@ struct PlanClass {
 
 /// The buffer that holds the bytes of `buffer`: itself, or the buffer that it shows, or is a part of. No view is a
 /// view of a view.
-[[nodiscard]] inline std::uint32_t storage_of(const PlanClass& plan, std::uint32_t buffer) {
-  const std::uint32_t viewed = plan.buffers[buffer].view_of;
+[[nodiscard]] inline BufferId storage_of(const PlanClass& plan, BufferId buffer) {
+  const BufferId viewed = plan.buffers[buffer].view_of;
   return viewed == kNone ? buffer : viewed;
 }
 
@@ -424,7 +427,7 @@ struct Plan {
 };
 
 /// The traffic of one run of a region of the task's class, without the regions nested in it.
-[[nodiscard]] Traffic traffic_of(const Plan& plan, int task, std::uint32_t region);
+[[nodiscard]] Traffic traffic_of(const Plan& plan, int task, RegionId region);
 
 /// The position of a task in a grouping; `group` is null if the task is in none of the groups.
 struct Membership {

@@ -29,7 +29,7 @@ class RegionReader {
     for (std::uint32_t m = 0; m < body_.count; ++m) {
       const Instruction& member = role_.instructions[body_[m]];
       FusedKernels::Member added{&kernel_of(member), {}, 0};
-      for (const std::uint32_t b : role_.inputs(member)) {
+      for (const BufferId b : role_.inputs(member)) {
         const auto made = value_of_.find(whole(b));
         added.inputs.push_back(made != value_of_.end() && made->second >= made_.inputs ? made->second
                                                                                        : value_of_.at(b));
@@ -71,8 +71,8 @@ class RegionReader {
     const std::string op(plan_.string(member.op));
     const Kernel* const kernel = kernels_.find(op);
     std::vector<Type> inputs, outputs;
-    for (const std::uint32_t b : role_.inputs(member)) inputs.push_back(type(b));
-    for (const std::uint32_t b : role_.outputs(member)) outputs.push_back(type(b));
+    for (const BufferId b : role_.inputs(member)) inputs.push_back(type(b));
+    for (const BufferId b : role_.outputs(member)) outputs.push_back(type(b));
     static const Attrs kNoAttrs;
     const KernelSetup setup{.name = plan_.string(member.name),
                             .attrs = member.attrs == kNone ? kNoAttrs : plan_.attrs[member.attrs],

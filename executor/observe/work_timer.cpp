@@ -26,7 +26,7 @@ std::uint64_t key_of(const Plan& plan, const PlanClass& role, const Instruction&
   hasher.add(plan.line(instruction.line).str()).add(role.threads);
   for (const Range range : {instruction.inputs, instruction.outputs}) {
     hasher.add(range.count);
-    for (const std::uint32_t b : role.operands_of(range)) {
+    for (const BufferId b : role.operands_of(range)) {
       const Buffer& buffer = role.buffers[b];
       hasher.add(static_cast<int>(buffer.dtype)).add(buffer.sizes.size());
       for (const std::int64_t size : buffer.sizes) hasher.add(size);

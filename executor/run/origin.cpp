@@ -36,7 +36,7 @@ class OriginSearch {
   explicit OriginSearch(const Plan& plan) : plan_(plan) {}
 
   /// The origin of a buffer's value; nothing if the search has already visited the buffer.
-  Found of(int task, std::uint32_t buffer, int moves = 0) {
+  Found of(int task, BufferId buffer, int moves = 0) {
     const PlanClass& role = plan_.class_for(task);
     const std::uint32_t storage = storage_of(role, buffer);
     const std::uint32_t of_class = plan_.class_of[task];
@@ -71,7 +71,7 @@ class OriginSearch {
       if (instruction.what == Opcode::loop || instruction.what == Opcode::branch || instruction.what == Opcode::tiles ||
           instruction.what == Opcode::stencil_begin || instruction.what == Opcode::stencil)
         continue;
-      for (const std::uint32_t b : role.outputs(instruction)) made->second.emplace(storage_of(role, b), &instruction);
+      for (const BufferId b : role.outputs(instruction)) made->second.emplace(storage_of(role, b), &instruction);
     }
     return made->second;
   }

@@ -50,10 +50,12 @@ void Queues::find_works(const KernelTable& kernels) {
 }
 
 std::unique_ptr<GpuCollective> Queues::collective_of(const Instruction& instruction, const KernelTable& kernels) const {
-  const auto address = [&](std::uint32_t buffer) {
+  const auto address = [&](BufferId buffer) {
     return buffer == kNone ? nullptr : const_cast<std::byte*>(resolved_.bytes_of(buffer).data());
   };
-  const auto first = [&](Range operands) { return operands.count == 0 ? kNone : role_.operands[operands[0]]; };
+  const auto first = [&](Range operands) {
+    return operands.count == 0 ? BufferId(kNone) : role_.operands[operands[0]];
+  };
   return groups_->collective(resolved_.plan(), resolved_.task(), instruction,
                              {.input = address(first(instruction.inputs)),
                               .output = address(first(instruction.outputs)),
@@ -86,7 +88,7 @@ void Queues::wait(void* event, const Resolved& r, Waiting& waiting) {
 /// inside.
 void Queues::touch(const Resolved& r) const {
   const auto each = [&](Range range, bool writes) {
-    for (const std::uint32_t b : role_.operands_of(range)) {
+    for (const BufferId b : role_.operands_of(range)) {
       const std::span<const std::byte> bytes = resolved_.bytes_of(b);
       devices_.touches(bytes.data(), bytes.size(), writes, r.plan);
     }

@@ -38,7 +38,7 @@ ResolvedPlan::ResolvedPlan(const Plan& plan, int task, const ResolveContext& con
   place_buffers(context);
   describe_buffers();
   depth_.assign(regions_, 0);
-  for (std::uint32_t region : {0U, 1U}) set_depths(region, 0);
+  for (RegionId region : {0U, 1U}) set_depths(region, 0);
   const std::uint32_t deepest = *std::max_element(depth_.begin(), depth_.end());
   numbers_.assign(1 + deepest, 0);
   links_.resize(plan.channels.size() + plan.collectives.size());
@@ -53,7 +53,7 @@ ResolvedPlan::ResolvedPlan(const Plan& plan, int task, const ResolveContext& con
   runs_.reserve(copies * role_.instructions.size());
   fuse_on_devices(context);
   lists_.resize(regions_ * threads_);
-  for (std::uint32_t region = 0; region < regions_; ++region)
+  for (RegionId region = 0; region < regions_; ++region)
     if (role_.regions[region].kind != Region::Kind::tile) resolve_region(region, region, context);
   if (has_swaps_) resolve_swaps(context);
   link_puts();
@@ -130,7 +130,7 @@ std::vector<std::span<const std::byte>> ResolvedPlan::host_memory() const {
   return all;
 }
 
-std::span<const std::byte> ResolvedPlan::bytes_of(std::uint32_t b) const {
+std::span<const std::byte> ResolvedPlan::bytes_of(BufferId b) const {
   if (addresses_[b] == nullptr) return {};
   const std::uint64_t header = role_.buffers[b].bounded ? kExtentBytes : 0;
   return {addresses_[b] - header, role_.buffers[b].bytes + header};
@@ -159,7 +159,7 @@ void ResolvedPlan::describe_buffers() {
   }
 }
 
-void ResolvedPlan::set_depths(std::uint32_t region, std::uint32_t depth) {
+void ResolvedPlan::set_depths(RegionId region, std::uint32_t depth) {
   depth_[region] = depth;
   const Range range = role_.regions[region].instructions;
   for (const std::uint32_t i : range) {
@@ -171,7 +171,7 @@ void ResolvedPlan::set_depths(std::uint32_t region, std::uint32_t depth) {
   }
 }
 
-void ResolvedPlan::resolve_region(std::uint32_t region, std::uint32_t number, const ResolveContext& context) {
+void ResolvedPlan::resolve_region(RegionId region, std::uint32_t number, const ResolveContext& context) {
   const Range range = role_.regions[region].instructions;
   // Thread 0 fills the queues in the order of its list, so their instructions are in that list.
   const auto walker_of = [this](const Instruction& i) { return role_.on_queue(i) ? 0U : i.strand; };
@@ -254,7 +254,7 @@ void ResolvedPlan::link_puts() {
 
 /// Marks the instructions that another thread waits for, since only they publish progress; then makes the short forms.
 void ResolvedPlan::mark_waits() {
-  for (std::uint32_t region : {0U, 1U}) {
+  for (RegionId region : {0U, 1U}) {
     if (queued()) break;  // Queues does all waits, with events
     for (std::size_t thread = 0; thread < threads_; ++thread) {
       for (const Resolved& resolved : list(region, thread)) {
@@ -288,7 +288,7 @@ void ResolvedPlan::resolve(Resolved& resolved, const Instruction& instruction, c
   if (!resolved.waits.empty() && !queued()) resolved.flags |= Resolved::kWaits;
   std::uint64_t touched = 0;
   for (const Range range : {instruction.inputs, instruction.outputs})
-    for (const std::uint32_t b : role_.operands_of(range)) touched += role_.buffers[b].bytes;
+    for (const BufferId b : role_.operands_of(range)) touched += role_.buffers[b].bytes;
   if (touched >= kPollBytes && !instruction.swaps() && instruction.strand == 0 && !links_.empty())
     resolved.flags |= Resolved::kPoll;
 
@@ -369,11 +369,11 @@ void ResolvedPlan::resolve_kernel(Resolved& resolved, const Instruction& instruc
   find_extents(resolved, instruction);
   const std::size_t first = arrays_.size();
   std::vector<Type> inputs, outputs;
-  for (const std::uint32_t b : role_.inputs(instruction)) {
+  for (const BufferId b : role_.inputs(instruction)) {
     arrays_.push_back(array(b));
     inputs.push_back(type(b));
   }
-  for (const std::uint32_t b : role_.outputs(instruction)) {
+  for (const BufferId b : role_.outputs(instruction)) {
     arrays_.push_back(array(b));
     outputs.push_back(type(b));
   }
@@ -412,7 +412,7 @@ std::vector<PlacedPart> ResolvedPlan::parts_of(const Instruction& instruction) c
   std::vector<PlacedPart> parts;
   bool any = false;
   for (const Range range : {instruction.inputs, instruction.outputs})
-    for (const std::uint32_t b : role_.operands_of(range)) {
+    for (const BufferId b : role_.operands_of(range)) {
       any = any || role_.buffers[b].window != kNone;
       parts.push_back({whole_[b], begin_[b]});
     }
@@ -470,7 +470,7 @@ void ResolvedPlan::resolve_collective(Resolved& resolved, const Instruction& ins
 void ResolvedPlan::find_extents(Resolved& resolved, const Instruction& instruction) {
   const std::size_t first = extents_.size();
   const auto find = [&](Range range, bool output) {
-    for (const std::uint32_t b : role_.operands_of(range)) {
+    for (const BufferId b : role_.operands_of(range)) {
       if (!role_.buffers[b].bounded || addresses_[b] == nullptr) continue;
       auto* header = reinterpret_cast<std::int64_t*>(addresses_[b] - kExtentBytes);
       extents_.push_back({sizes_[b].data(), header, role_.buffers[b].sizes[0], output});
@@ -481,12 +481,12 @@ void ResolvedPlan::find_extents(Resolved& resolved, const Instruction& instructi
   resolved.extents = std::span(extents_.data() + first, extents_.size() - first);
 }
 
-Array ResolvedPlan::array(std::uint32_t b) {
+Array ResolvedPlan::array(BufferId b) {
   return {addresses_[b], role_.buffers[b].dtype,   sizes_[b],       whole_[b],
           begin_[b],     role_.buffers[b].bounded, part_indices_[b]};
 }
 
-Type ResolvedPlan::type(std::uint32_t b) const {
+Type ResolvedPlan::type(BufferId b) const {
   const Buffer& buffer = role_.buffers[b];
   Shape shape{std::span<const std::int64_t>(buffer.sizes)};
   if (buffer.bounded) shape[0] = Dim::at_most(buffer.sizes[0]);

@@ -88,9 +88,9 @@ struct Resolved {
   std::byte* output = nullptr;
   std::uint64_t bytes = 0;
   std::span<const Wait> waits;
-  std::span<Extent> extents;                           ///< the bounded operands of a kernel, feed or fetch
-  std::uint32_t region = kNone, other_region = kNone;  ///< of a loop or branch
-  const LoopSwaps* swaps = nullptr;                    ///< of a loop; null: its body swaps nothing
+  std::span<Extent> extents;                      ///< the bounded operands of a kernel, feed or fetch
+  RegionId region = kNone, other_region = kNone;  ///< of a loop or branch
+  const LoopSwaps* swaps = nullptr;               ///< of a loop; null: its body swaps nothing
   /// The channel or collective that the instruction starts or waits for. For a kernel or tile region: the channel into
   /// which its output is put.
   Link* link = nullptr;
@@ -141,7 +141,7 @@ class ResolvedPlan {
   [[nodiscard]] std::vector<std::span<const std::byte>> host_memory() const;
   /// A buffer's bytes, including the extent in front of them; empty if the buffer has no memory (a slot of a tile
   /// region).
-  [[nodiscard]] std::span<const std::byte> bytes_of(std::uint32_t buffer) const;
+  [[nodiscard]] std::span<const std::byte> bytes_of(BufferId buffer) const;
   /// The numbers that kernels read besides their operands: the numbers of the step and of iterations.
   [[nodiscard]] std::span<const std::byte> numbers() const { return std::as_bytes(std::span(numbers_)); }
   /// Whether only thread 0 has instructions.
@@ -165,8 +165,8 @@ class ResolvedPlan {
   void place_buffers(const ResolveContext& context);
   [[nodiscard]] Arena step_arena(std::uint64_t bytes, const std::string& what, Transport& transport) const;
   void describe_buffers();
-  void set_depths(std::uint32_t region, std::uint32_t depth);
-  void resolve_region(std::uint32_t region, std::uint32_t list, const ResolveContext& context);
+  void set_depths(RegionId region, std::uint32_t depth);
+  void resolve_region(RegionId region, std::uint32_t list, const ResolveContext& context);
   /// Makes the lists for the iterations with swapped addresses.
   void resolve_swaps(const ResolveContext& context);
   void swap_addresses(const Instruction& swap);
@@ -212,8 +212,8 @@ class ResolvedPlan {
   [[nodiscard]] std::vector<PlacedPart> parts_of(const Instruction& instruction) const;
   [[nodiscard]] Bound bound(const Kernel& kernel, const KernelSetup& setup, const Instruction& instruction,
                             const ResolveContext& context);
-  [[nodiscard]] Array array(std::uint32_t buffer);
-  [[nodiscard]] Type type(std::uint32_t buffer) const;
+  [[nodiscard]] Array array(BufferId buffer);
+  [[nodiscard]] Type type(BufferId buffer) const;
 
   const Plan& plan_;
   const PlanClass& role_;

@@ -35,7 +35,7 @@ void ResolvedPlan::resolve_tiles(Resolved& resolved, const Instruction& instruct
   for (const std::uint32_t m : members) {
     const Instruction& member = role_.instructions[m];
     for (const Range range : {member.inputs, member.outputs})
-      for (const std::uint32_t b : role_.operands_of(range)) {
+      for (const BufferId b : role_.operands_of(range)) {
         const Buffer& buffer = role_.buffers[b];
         const bool slot = buffer.space == Buffer::Space::tile;
         work.arrays.push_back({array(b), addresses_[b], slot ? buffer.offset : TileArray::kInMemory,
@@ -75,7 +75,7 @@ void ResolvedPlan::resolve_device_region(Resolved& resolved, const Instruction& 
                                          const ResolveContext& context, std::uint32_t depth) {
   const std::size_t first = arrays_.size();
   for (const Range range : {instruction.inputs, instruction.outputs})
-    for (const std::uint32_t b : role_.operands_of(range)) arrays_.push_back(array(b));
+    for (const BufferId b : role_.operands_of(range)) arrays_.push_back(array(b));
   const std::span<Array> all = std::span(arrays_.data() + first, arrays_.size() - first);
   const BoundKernel& kernel = device_regions_.at(instruction.region());
   runs_.push_back(KernelRun{.inputs = all.first(instruction.inputs.count),
@@ -94,7 +94,7 @@ TileMember ResolvedPlan::fused_member(const Instruction& member, const ResolveCo
   const Kernel& kernel = kernel_of(member, context);
   std::vector<Type> types;
   for (const Range range : {member.inputs, member.outputs})
-    for (const std::uint32_t b : role_.operands_of(range)) types.push_back(type(b));
+    for (const BufferId b : role_.operands_of(range)) types.push_back(type(b));
   const std::span<const Type> all(types);
   const KernelSetup setup{.name = plan_.string(member.name),
                           .attrs = attrs_of(member),
@@ -153,13 +153,13 @@ StencilParts ResolvedPlan::parts_of_stencil(const Instruction& instruction, cons
     if (kernel.shifting.shifts == nullptr) {
       StencilKernel& added =
           parts.kernels.emplace_back(StencilKernel{tile_member(member, context, instruction.tile_elements())});
-      for (const std::uint32_t b : role_.inputs(member)) added.inputs.push_back(index_of(b, kind_of(b)));
+      for (const BufferId b : role_.inputs(member)) added.inputs.push_back(index_of(b, kind_of(b)));
       added.made = index_of(out, kind_of(out));
       added.chained = chain_op(kernel.op, role_.buffers[out].dtype);
       continue;
     }
     StencilWindow& added = parts.windows.emplace_back();
-    for (const std::uint32_t b : role_.inputs(member)) added.inputs.push_back(array(b));
+    for (const BufferId b : role_.inputs(member)) added.inputs.push_back(array(b));
     added.made = index_of(out, StencilArray::Storage::window);
     added.shifts = kernel.shifting.shifts({.inputs = added.inputs,
                                            .outputs = {&parts.arrays[added.made].array, 1},
@@ -206,7 +206,7 @@ void ResolvedPlan::resolve_epilogue(Resolved& resolved, const Instruction& instr
   for (std::uint32_t m = region[1]; m < region.first + region.count; ++m) {
     const Instruction& member = role_.instructions[m];
     for (const Range range : {member.inputs, member.outputs})
-      for (const std::uint32_t b : role_.operands_of(range)) arrays.push_back(array(b));
+      for (const BufferId b : role_.operands_of(range)) arrays.push_back(array(b));
     members.push_back(tile_member(member, context, 0));
   }
   const std::span<const std::int64_t> numbers(iterations(), depth);

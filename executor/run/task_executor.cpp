@@ -107,7 +107,7 @@ struct TaskExecutor::State {
   SharedWalk shared;
   std::deque<Walker> walkers;
   bool set_up = false;
-  std::uint32_t region = 0;  ///< the region that all threads run
+  RegionId region = 0;  ///< the region that all threads run
   Traffic measured;
   std::vector<std::int64_t> region_runs;
   const std::function<void(int)> on_walker = [this](int walker) {

@@ -24,7 +24,7 @@ void Walker::begin() {
   std::fill(region_runs_.begin(), region_runs_.end(), 0);
 }
 
-void Walker::run(std::uint32_t region) {
+void Walker::run(RegionId region) {
   try {
     shared_.cancellation.check_must_end();
     walk(region);
@@ -63,7 +63,7 @@ void Walker::fail(const std::exception_ptr& thrown, const Instruction& instructi
   shared_.cancellation.fail(located(error, plan, instruction, task));
 }
 
-void Walker::walk(std::uint32_t region, std::uint32_t list) {
+void Walker::walk(RegionId region, std::uint32_t list) {
   ++region_runs_[region];
   if (shared_.queues != nullptr) return walk_queues(region);
   if (region == 1 && shared_.turns != nullptr) [[unlikely]]
@@ -144,7 +144,7 @@ void Walker::walk_watched(std::uint32_t list, Range part) {
 
 /// The walk for a task that uses queues of devices. It only submits their instructions; Queues adds them to a trace
 /// when they are done. Work that is checked or traced is submitted one by one.
-[[gnu::noinline]] void Walker::walk_queues(std::uint32_t region) {
+[[gnu::noinline]] void Walker::walk_queues(RegionId region) {
   NumberChecks* const checks = shared_.checks;
   Trace* const trace = shared_.trace;
   const PlanClass& role = resolved_.plan().class_for(resolved_.task());
@@ -288,10 +288,10 @@ void Walker::run_epilogue(const Resolved& r) {
   if (loops_ == 1) watch_.begin();
   bool swapped = false;
   for (;;) {
-    walk(r.region, swapped ? r.swaps->condition : r.region);
+    walk(r.region, swapped ? r.swaps->condition : r.region.number());
     if (shared_.queues != nullptr) shared_.queues->reads(r);
     if (!truth(r)) break;
-    walk(r.other_region, swapped ? r.swaps->body : r.other_region);
+    walk(r.other_region, swapped ? r.swaps->body : r.other_region.number());
     swapped = r.swaps != nullptr && !swapped;
     if (shared_.queues != nullptr) shared_.queues->before_number_write(iteration);
     ++iteration;

@@ -59,7 +59,7 @@ class alignas(64) Walker {
   /// Resets the counters; called before each run().
   void begin();
   /// Runs the thread's instructions of the region and of those nested in it. Failures are reported to the Cancellation.
-  void run(std::uint32_t region);
+  void run(RegionId region);
 
   /// The walker's position; any thread may call these. progress_tag(): a number that changes with each instruction.
   /// computes(): the instruction; null if the walker waits for other walkers or runs nothing.
@@ -79,15 +79,15 @@ class alignas(64) Walker {
  private:
   void at(const Resolved* r) { current_.store(r, std::memory_order_relaxed); }
   [[nodiscard]] const Resolved& current() const { return *current_.load(std::memory_order_relaxed); }
-  void walk(std::uint32_t region) { walk(region, region); }
+  void walk(RegionId region) { walk(region, region); }
   /// Runs `list`, which has the instructions of the region (ResolvedPlan::list).
-  void walk(std::uint32_t region, std::uint32_t list);
+  void walk(RegionId region, std::uint32_t list);
   /// `part`: a range of the thread's instructions in the list.
   void walk_part(std::uint32_t list, Range part);
   void walk_watched(std::uint32_t list, Range part);
   void serve();
   std::optional<TurnOrder::Turn> await(TurnOrder& order);
-  void walk_queues(std::uint32_t region);
+  void walk_queues(RegionId region);
   void execute(Resolved& r);
   void perform(Resolved& r);
   void place_output(const Resolved& r);

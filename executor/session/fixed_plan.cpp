@@ -20,7 +20,7 @@ std::set<std::string, std::less<>> variables_read(const Plan& plan) {
   for (const PlanClass& c : plan.classes) {
     std::set<std::uint32_t> inputs;
     for (const Instruction& i : c.instructions)
-      for (const std::uint32_t b : c.inputs(i)) inputs.insert(storage_of(c, b));
+      for (const BufferId b : c.inputs(i)) inputs.insert(storage_of(c, b));
     for (const PlanVariable& variable : c.variables)
       if (inputs.contains(variable.buffer)) names.emplace(plan.string(variable.name));
   }
@@ -129,7 +129,7 @@ std::vector<FixedPlan::PlannedBatches> FixedPlan::sizes_of_batches(const Plan& p
       const OpDef* const def = i.what == Opcode::kernel ? ops.find(plan.string(i.op)) : nullptr;
       if (def == nullptr || def->batches == nullptr || i.attrs == kNone) continue;
       std::vector<Type> inputs;
-      for (const std::uint32_t b : c.inputs(i)) inputs.push_back(whole_type(plan, c.buffers[b]));
+      for (const BufferId b : c.inputs(i)) inputs.push_back(whole_type(plan, c.buffers[b]));
       const Attrs& attrs = plan.attrs[i.attrs];
       const Batches batches = def->batches(PlanKernelFacts(std::move(inputs), attrs));
       if (batches.uneven())

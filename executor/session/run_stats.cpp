@@ -48,7 +48,7 @@ DeviceWork read_work(BlobReader& reader) {
 void add_devices(BlobWriter& writer, const TaskExecutor& executor, const Plan& plan, int task) {
   const PlanClass& role = plan.class_for(task);
   std::vector<DeviceWork> planned(role.devices.size());
-  for (std::uint32_t region = 0; region < executor.region_runs().size(); ++region) {
+  for (RegionId region = 0; region < executor.region_runs().size(); ++region) {
     const std::vector<DeviceWork> once = work_of(plan, task, region);
     for (std::int64_t run = 0; run < executor.region_runs()[region]; ++run)
       for (std::size_t d = 0; d < once.size(); ++d) planned[d] += once[d];
@@ -79,7 +79,7 @@ std::vector<DeviceStats> read_devices(BlobReader& reader) {
 /// The traffic that the plan predicts for the task's last step, with each region counted as often as it ran.
 Traffic planned_traffic(const Plan& plan, int task, std::span<const std::int64_t> region_runs) {
   Traffic planned;
-  for (std::uint32_t region = 0; region < region_runs.size(); ++region)
+  for (RegionId region = 0; region < region_runs.size(); ++region)
     for (std::int64_t k = 0; k < region_runs[region]; ++k) planned += traffic_of(plan, task, region);
   return planned;
 }

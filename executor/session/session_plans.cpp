@@ -75,7 +75,7 @@ std::vector<std::string> lines_of(const Plan& plan) {
     for (const Instruction& i : c.instructions) {
       std::string line = formatted("{} {} '{}'", name_of(i.what), as_is(plan.string(i.op)), plan.string(i.name));
       for (const Range range : {i.inputs, i.outputs})
-        for (const std::uint32_t b : c.operands_of(range)) {
+        for (const BufferId b : c.operands_of(range)) {
           const Buffer& buffer = c.buffers[b];
           line += " " + Type{buffer.dtype, Shape(std::span<const std::int64_t>(buffer.sizes))}.str();
         }

@@ -18,7 +18,7 @@ std::vector<std::string> written_variables(const Plan& plan, int task) {
   const PlanClass& c = plan.class_for(task);
   std::set<std::uint32_t> written;
   for (const Instruction& i : c.instructions)
-    for (const std::uint32_t b : c.outputs(i)) written.insert(storage_of(c, b));
+    for (const BufferId b : c.outputs(i)) written.insert(storage_of(c, b));
   std::vector<std::string> names;
   for (const PlanVariable& variable : c.variables)
     if (written.contains(variable.buffer)) names.emplace_back(plan.string(variable.name));

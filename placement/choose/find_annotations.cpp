@@ -110,10 +110,10 @@ class AnnotationFinder {
   void annotate_arguments(const Program& annotated) {
     for (const Node& node : program_.nodes)
       if (node.kind == NodeKind::loop || node.kind == NodeKind::branch)
-        for (const RegionId body : {node.detail, node.detail + 1}) annotate_arguments(node, body, annotated);
+        for (const ProgramRegionId body : {node.detail, node.detail + 1}) annotate_arguments(node, body, annotated);
   }
 
-  void annotate_arguments(const Node& owner, RegionId body, const Program& annotated) {
+  void annotate_arguments(const Node& owner, ProgramRegionId body, const Program& annotated) {
     const std::vector<PValueId>& parameters = program_.regions[body].parameters;
     const std::span<const ValueId> arguments = owner.graph->op(owner.op).inputs();
     for (std::size_t i = 0; i < parameters.size(); ++i) {

@@ -71,7 +71,7 @@ class StepSimulator {
     clocks_.resize(groups.size());
   }
 
-  void region(RegionId id, std::int64_t often) {
+  void region(ProgramRegionId id, std::int64_t often) {
     std::set<PValueId> outer = std::exchange(copied_, {});
     for (const NodeId node : program_.regions[id].order) visit(program_.nodes[node], often);
     copied_ = std::move(outer);
@@ -108,7 +108,7 @@ class StepSimulator {
 
   /// Makes the parameters of a node's bodies ready when its inputs are ready.
   void mark_parameters_ready(const Node& node) {
-    for (const RegionId body : {node.detail, node.detail + 1}) {
+    for (const ProgramRegionId body : {node.detail, node.detail + 1}) {
       const std::vector<PValueId>& parameters = program_.regions[body].parameters;
       for (std::size_t i = 0; i < parameters.size(); ++i) {
         const PValueId argument = program_.inputs(node)[program_.argument(node, body, i)];

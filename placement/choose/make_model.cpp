@@ -64,12 +64,12 @@ class ModelMaker {
   // ---- Weights ----
 
   /// Sets weights_: bodies of loops run several times.
-  void set_weights(RegionId id) {
+  void set_weights(ProgramRegionId id) {
     for (const NodeId node_id : program_.regions[id].order) {
       const Node& node = program_.nodes[node_id];
       if (node.kind != NodeKind::loop && node.kind != NodeKind::branch) continue;
       const std::int64_t often = node.kind == NodeKind::loop ? kIterations : 1;
-      for (const RegionId body : {node.detail, node.detail + 1}) {
+      for (const ProgramRegionId body : {node.detail, node.detail + 1}) {
         weights_[body] = std::min(weights_[id] * often, kIterations * kIterations);
         set_weights(body);
       }
@@ -79,7 +79,7 @@ class ModelMaker {
   /// Makes the unit of costs so large that no sum of costs comes near kImpossible.
   void choose_unit() {
     double most = 0;
-    for (RegionId id = 0; id < program_.regions.size(); ++id)
+    for (ProgramRegionId id = 0; id < program_.regions.size(); ++id)
       for (const NodeId node_id : program_.regions[id].order) {
         const Node& node = program_.nodes[node_id];
         std::int64_t bytes = 0;
@@ -124,7 +124,7 @@ class ModelMaker {
 
   // ---- Nodes ----
 
-  void region(RegionId id) {
+  void region(ProgramRegionId id) {
     const std::int64_t outer = std::exchange(weight_, weights_[id]);
     for (const NodeId node : program_.regions[id].order) visit(node);
     weight_ = outer;
@@ -251,7 +251,7 @@ class ModelMaker {
   void loop(NodeId id) {
     const Node& node = program_.nodes[id];
     std::map<std::uint32_t, PValueId> bound;
-    for (const RegionId body : {node.detail, node.detail + 1}) bind(node, body, bound);
+    for (const ProgramRegionId body : {node.detail, node.detail + 1}) bind(node, body, bound);
     region(node.detail);
     region(node.detail + 1);
     const ProgramRegion& body = program_.regions[node.detail + 1];
@@ -269,7 +269,7 @@ class ModelMaker {
   void branch(NodeId id) {
     const Node& node = program_.nodes[id];
     std::map<std::uint32_t, PValueId> bound;
-    for (const RegionId side : {node.detail, node.detail + 1}) {
+    for (const ProgramRegionId side : {node.detail, node.detail + 1}) {
       bind(node, side, bound);
       region(side);
     }
@@ -287,7 +287,7 @@ class ModelMaker {
   /// Adds the parameters of a region, each with its own choice of layout. The owner's inputs are converted to the
   /// chosen layouts. An input has the same layout in all bodies: `bound` has the parameters of earlier bodies, by
   /// input.
-  void bind(const Node& owner, RegionId id, std::map<std::uint32_t, PValueId>& bound) {
+  void bind(const Node& owner, ProgramRegionId id, std::map<std::uint32_t, PValueId>& bound) {
     const std::vector<PValueId>& parameters = program_.regions[id].parameters;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       const Node& parameter = program_.nodes[program_.values[parameters[i]].producer];
@@ -450,10 +450,10 @@ class ModelMaker {
     return part_bytes(program_.values[value].type, conversions_.layout(number), where_);
   }
 
-  RegionId region_of(PValueId value) {
+  ProgramRegionId region_of(PValueId value) {
     if (region_of_.empty()) {
       region_of_.assign(program_.values.size(), 0);
-      for (RegionId region = 0; region < program_.regions.size(); ++region) {
+      for (ProgramRegionId region = 0; region < program_.regions.size(); ++region) {
         for (const NodeId id : program_.regions[region].order)
           for (const PValueId output : program_.nodes[id].outputs) region_of_[output] = region;
         for (const PValueId parameter : program_.regions[region].parameters) region_of_[parameter] = region;
@@ -501,7 +501,7 @@ class ModelMaker {
   std::vector<std::vector<Demand>> demands_;  // by value
   std::vector<Layouts> sources_;              // by value; no layouts: the value is not on the mesh
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::int64_t>> edges_;
-  std::vector<RegionId> region_of_;
+  std::vector<ProgramRegionId> region_of_;
   std::int64_t weight_ = 1;
   std::uint32_t point_ = 0;  // of the node that is visited
   LayoutModel model_;

@@ -17,7 +17,7 @@ ValueLives::ValueLives(const Program& program)
   find_lives(0);
 }
 
-void ValueLives::number(RegionId region) {
+void ValueLives::number(ProgramRegionId region) {
   for (const PValueId parameter : program_.regions[region].parameters) lives_[parameter].begin = next_;
   for (const NodeId id : program_.regions[region].order) {
     const Node& node = program_.nodes[id];
@@ -34,10 +34,10 @@ void ValueLives::number(RegionId region) {
 
 /// Visits nodes backwards: if a node's output uses the memory of an input, the input lives until the output's end,
 /// which is then known.
-void ValueLives::find_lives(RegionId region) {
+void ValueLives::find_lives(ProgramRegionId region) {
   const Users users(program_);
   const std::vector<bool> is_result = region_results(program_);
-  const auto visit = [&](const auto& self, RegionId id) -> void {
+  const auto visit = [&](const auto& self, ProgramRegionId id) -> void {
     const std::vector<NodeId>& order = program_.regions[id].order;
     for (std::size_t i = order.size(); i > 0; --i) {
       const Node& node = program_.nodes[order[i - 1]];

@@ -31,8 +31,8 @@ class ValueLives {
   [[nodiscard]] std::uint32_t points() const { return next_; }
 
  private:
-  void number(RegionId region);
-  void find_lives(RegionId region);
+  void number(ProgramRegionId region);
+  void find_lives(ProgramRegionId region);
   [[nodiscard]] bool has_no_memory(const Node& node, std::span<const NodeId> readers) const;
 
   const Program& program_;

@@ -47,8 +47,7 @@ class ClassChecker {
     };
     for (const Range range : {i.inputs, i.outputs}) {
       require(std::uint64_t{range.first} + range.count <= role_.operands.size(), where() + ": no such operands");
-      for (const std::uint32_t b : role_.operands_of(range))
-        require(b < role_.buffers.size(), where() + ": no such buffer");
+      for (const BufferId b : role_.operands_of(range)) require(b < role_.buffers.size(), where() + ": no such buffer");
     }
     require(i.scratch == kNone || i.scratch < role_.buffers.size(), where() + ": no such scratch buffer");
     require((i.may & kMovable) == 0 || plan_.may_spread(r), where() + ": movable where only thread 0 runs");
@@ -89,7 +88,7 @@ void ClassPlan::push(Instruction instruction, const Buffers& in, const Buffers& 
   lists_[region_].push_back(instruction);
 }
 
-Range ClassPlan::operands(std::span<const std::uint32_t> buffers) {
+Range ClassPlan::operands(std::span<const BufferId> buffers) {
   const auto begin = static_cast<std::uint32_t>(role.operands.size());
   role.operands.insert(role.operands.end(), buffers.begin(), buffers.end());
   return {begin, static_cast<std::uint32_t>(buffers.size())};
@@ -107,7 +106,7 @@ std::vector<std::uint32_t> count_touches(const ClassPlan& plan) {
   const auto count = [&](const std::vector<Instruction>& list) {
     for (const Instruction& i : list)
       for (const Range range : {i.inputs, i.outputs})
-        for (const std::uint32_t b : role.operands_of(range)) ++touches[b];
+        for (const BufferId b : role.operands_of(range)) ++touches[b];
   };
   count(role.instructions);
   for (std::uint32_t r = 0; r < plan.regions() && !plan.joined(); ++r) count(plan.list(r));

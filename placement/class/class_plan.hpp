@@ -35,7 +35,7 @@ struct KernelFacts {
 /// One assignment: a variable's buffer, the buffer of its new value, and the copy that is added if the value cannot be
 /// computed in the variable's buffer.
 struct VariableUpdate {
-  std::uint32_t variable = kNone, value = kNone;
+  BufferId variable = kNone, value = kNone;
   Instruction instruction;
 };
 
@@ -44,9 +44,9 @@ class ClassPlan {
  public:
   /// Buffers as an argument: {a, b} or a vector.
   struct Buffers {
-    Buffers(std::initializer_list<std::uint32_t> list) : items(list.begin(), list.size()) {}
-    Buffers(const std::vector<std::uint32_t>& list) : items(list) {}  // NOLINT
-    std::span<const std::uint32_t> items;
+    Buffers(std::initializer_list<BufferId> list) : items(list.begin(), list.size()) {}
+    Buffers(const std::vector<BufferId>& list) : items(list) {}  // NOLINT
+    std::span<const BufferId> items;
   };
 
   explicit ClassPlan(PlanTables& tables);
@@ -66,12 +66,12 @@ class ClassPlan {
   void reserve(std::size_t instructions, std::size_t operands);
 
   /// The region to which push() adds: the step, until enter() changes it.
-  [[nodiscard]] std::uint32_t region() const { return region_; }
+  [[nodiscard]] RegionId region() const { return region_; }
   /// Sets the region to which push() adds, and returns the previous one.
-  std::uint32_t enter(std::uint32_t region) { return std::exchange(region_, region); }
+  RegionId enter(RegionId region) { return std::exchange(region_, region); }
   [[nodiscard]] std::uint32_t regions() const { return static_cast<std::uint32_t>(lists_.size()); }
-  [[nodiscard]] std::vector<Instruction>& list(std::uint32_t region) { return lists_[region]; }
-  [[nodiscard]] const std::vector<Instruction>& list(std::uint32_t region) const { return lists_[region]; }
+  [[nodiscard]] std::vector<Instruction>& list(RegionId region) { return lists_[region]; }
+  [[nodiscard]] const std::vector<Instruction>& list(RegionId region) const { return lists_[region]; }
   std::uint32_t add(Region::Kind kind);
   /// Adds the two regions of a loop or branch.
   std::pair<std::uint32_t, std::uint32_t> add(Region::Kind first, Region::Kind second);
@@ -85,7 +85,7 @@ class ClassPlan {
 
   /// Whether any thread may run instructions of this region: true for the step if there are several threads and no
   /// queues.
-  [[nodiscard]] bool may_spread(std::uint32_t region) const {
+  [[nodiscard]] bool may_spread(RegionId region) const {
     return region == 1 && role.threads > 1 && role.queues.empty();
   }
 
@@ -103,11 +103,11 @@ class ClassPlan {
   void join();
 
  private:
-  Range operands(std::span<const std::uint32_t> buffers);
+  Range operands(std::span<const BufferId> buffers);
 
   PlanTables* tables_;
   std::vector<std::vector<Instruction>> lists_;
-  std::uint32_t region_ = 1;
+  RegionId region_ = 1;
   bool joined_ = false;
 };
 

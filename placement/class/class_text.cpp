@@ -39,7 +39,7 @@ std::string work_text(const KernelFacts& facts, const PlanTables& tables) {
   return text;
 }
 
-std::string number(std::uint32_t buffer) {
+std::string number(BufferId buffer) {
   return "%" + std::to_string(buffer);
 }
 

@@ -25,19 +25,19 @@ class DeviceCopier {
   explicit DeviceCopier(ClassPlan& plan) : form_(plan), tables_(plan.tables()), plan_(plan.role) {}
 
   void run() {
-    for (std::uint32_t region = 0; region < form_.regions(); ++region)
+    for (RegionId region = 0; region < form_.regions(); ++region)
       for (const Instruction& i : form_.list(region))
         if (is_gpu_collective(i)) static_cast<void>(gpu_of(i));
     if (std::ranges::all_of(plan_.devices, is_host)) return;
     add_queues();
     find_written();
     // A loop or branch is visited before its regions. The setup comes last, because the other regions add copies to it.
-    for (std::uint32_t region = 1; region < form_.regions(); ++region) rewrite(region);
+    for (RegionId region = 1; region < form_.regions(); ++region) rewrite(region);
     rewrite(0);
   }
 
  private:
-  using Buffers = std::vector<std::uint32_t>;
+  using Buffers = std::vector<BufferId>;
   /// The copy of a buffer on a device, by buffer and device.
   using Copies = std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t>;
 
@@ -58,7 +58,7 @@ class DeviceCopier {
 
   /// Whether the device runs collectives of GPUs.
   [[nodiscard]] bool has_collectives(std::uint32_t device) {
-    for (std::uint32_t region = 0; region < form_.regions(); ++region)
+    for (RegionId region = 0; region < form_.regions(); ++region)
       for (const Instruction& i : form_.list(region))
         if (is_gpu_collective(i) && gpu_of(i) == device) return true;
     return false;
@@ -88,14 +88,14 @@ class DeviceCopier {
   /// Finds the storages that an instruction outside the setup writes, and the storages of variables.
   void find_written() {
     for (const PlanVariable& variable : plan_.variables) written_.insert(variable.buffer);
-    for (std::uint32_t region = 1; region < form_.regions(); ++region)
+    for (RegionId region = 1; region < form_.regions(); ++region)
       for (const Instruction& i : form_.list(region))
-        for (const std::uint32_t b : plan_.outputs(i)) written_.insert(storage(b));
+        for (const BufferId b : plan_.outputs(i)) written_.insert(storage(b));
   }
 
   // ---- Regions ----
 
-  void rewrite(std::uint32_t region) {
+  void rewrite(RegionId region) {
     const std::vector<Instruction> before = std::exchange(form_.list(region), {});
     const std::uint32_t outer = form_.enter(region);
     copies_.clear();
@@ -167,7 +167,7 @@ class DeviceCopier {
     queued_ = true;
     Buffers in, out;
     for (const std::uint32_t k : i.inputs) in.push_back(copy_to(device, plan_.operands[k], i));
-    for (const std::uint32_t b : plan_.outputs(i)) out.push_back(b);
+    for (const BufferId b : plan_.outputs(i)) out.push_back(b);
     for (const Opcode what : {Opcode::collective, Opcode::collective_wait}) {
       i.what = what;
       form_.push(i, in, out);
@@ -219,7 +219,7 @@ class DeviceCopier {
   }
 
   /// The buffer itself if it is on the host, else its copy there, which is made at the end of `region`.
-  std::uint32_t copy_after(std::uint32_t b, std::uint32_t region) {
+  std::uint32_t copy_after(std::uint32_t b, RegionId region) {
     if (is_on(host_, b)) return b;
     const std::uint32_t to = add_like(host_, b);
     at_end_[region].emplace_back(b, to);
@@ -247,9 +247,9 @@ class DeviceCopier {
     std::erase_if(copies_, [&, root = storage(b)](const auto& copy) { return storage(copy.first.first) == root; });
   }
   void forget_inside(const Instruction& owner) {
-    for (const std::uint32_t region : {owner.region(), owner.other_region()})
+    for (const RegionId region : {owner.region(), owner.other_region()})
       for (const Instruction& i : form_.list(region)) {
-        for (const std::uint32_t b : plan_.outputs(i)) forget(b);
+        for (const BufferId b : plan_.outputs(i)) forget(b);
         if (i.what == Opcode::loop || i.what == Opcode::branch) forget_inside(i);
       }
   }

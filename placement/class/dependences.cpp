@@ -32,14 +32,14 @@ void Dependences::find_parts() {
 
 void Dependences::add(std::uint32_t i, const Instruction& instruction) {
   for (std::uint32_t k = 0; k < instruction.inputs.count; ++k)
-    each(operand(instruction.inputs, k), [&](std::uint32_t buffer) { read(i, buffer); });
+    each(operand(instruction.inputs, k), [&](BufferId buffer) { read(i, buffer); });
   for (std::uint32_t k = 0; k < instruction.outputs.count; ++k) {
     const std::uint32_t out = operand(instruction.outputs, k);
     if (const std::uint32_t whole = storage_of(plan_, out); whole != out) depend_on_first_write(i, whole);
-    each(out, [&](std::uint32_t buffer) { write(i, buffer); });
+    each(out, [&](BufferId buffer) { write(i, buffer); });
   }
   if (instruction.what != Opcode::loop && instruction.what != Opcode::branch) return;
-  for (const std::uint32_t region : {instruction.region(), instruction.other_region()}) {
+  for (const RegionId region : {instruction.region(), instruction.other_region()}) {
     const Range nested = plan_.regions[region].instructions;
     for (const std::uint32_t n : nested) add(i, plan_.instructions[n]);
   }
@@ -55,14 +55,14 @@ void Dependences::add_dependence(std::uint32_t i, std::uint32_t earlier) {
   if (earlier != kNone && earlier != i) needs_.push_back(earlier);
 }
 
-void Dependences::read(std::uint32_t i, std::uint32_t buffer) {
+void Dependences::read(std::uint32_t i, BufferId buffer) {
   add_dependence(i, writer_[buffer]);
   if (reader_[buffer] != kNone && readers_[reader_[buffer]].instruction == i) return;
   readers_.push_back({i, reader_[buffer]});
   reader_[buffer] = static_cast<std::uint32_t>(readers_.size() - 1);
 }
 
-void Dependences::write(std::uint32_t i, std::uint32_t buffer) {
+void Dependences::write(std::uint32_t i, BufferId buffer) {
   add_dependence(i, writer_[buffer]);
   for (std::uint32_t r = reader_[buffer]; r != kNone; r = readers_[r].next) add_dependence(i, readers_[r].instruction);
   writer_[buffer] = i;

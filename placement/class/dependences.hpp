@@ -38,7 +38,7 @@ class Dependences {
     return representative_[plan_.operands[range[k]]];
   }
   template <class F>
-  void each(std::uint32_t buffer, F f) const {
+  void each(BufferId buffer, F f) const {
     f(buffer);
     if (parts_.empty()) return;
     if (const auto found = parts_.find(buffer); found != parts_.end())
@@ -46,8 +46,8 @@ class Dependences {
   }
   void depend_on_first_write(std::uint32_t i, std::uint32_t whole);
   void add_dependence(std::uint32_t i, std::uint32_t earlier);
-  void read(std::uint32_t i, std::uint32_t buffer);
-  void write(std::uint32_t i, std::uint32_t buffer);
+  void read(std::uint32_t i, BufferId buffer);
+  void write(std::uint32_t i, BufferId buffer);
 
   const PlanClass& plan_;
   std::vector<std::uint32_t> representative_;                            // by buffer: the representative of its bytes

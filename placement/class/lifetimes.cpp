@@ -20,9 +20,9 @@ Lifetimes::Lifetimes(const PlanClass& plan)
       last_on_(strands_ > 1 ? plan.buffers.size() * strands_ : 0, 0),
       spans_(plan.regions.size()),
       position_(plan.instructions.size()) {
-  for (std::uint32_t region : {0U, 1U}) number(region, kNone, 0);
-  for (std::uint32_t region : {0U, 1U}) touch_region(region, region == 0);
-  for (std::uint32_t region : {0U, 1U}) extend_region(region);
+  for (RegionId region : {0U, 1U}) number(region, kNone, 0);
+  for (RegionId region : {0U, 1U}) touch_region(region, region == 0);
+  for (RegionId region : {0U, 1U}) extend_region(region);
 }
 
 std::uint32_t Lifetimes::end_of(std::uint32_t instruction) const {
@@ -38,7 +38,7 @@ void Lifetimes::each_nested(const Instruction& instruction, F f) {
 }
 
 template <class F>
-void Lifetimes::each_instruction(std::uint32_t region, F f) {
+void Lifetimes::each_instruction(RegionId region, F f) {
   const Range range = plan_.regions[region].instructions;
   for (const std::uint32_t i : range) f(i, plan_.instructions[i]);
 }
@@ -46,7 +46,7 @@ void Lifetimes::each_instruction(std::uint32_t region, F f) {
 template <class F>
 void Lifetimes::each_operand(const Instruction& instruction, F f) {
   for (const Range range : {instruction.inputs, instruction.outputs})
-    for (const std::uint32_t b : plan_.operands_of(range)) f(storage_of(plan_, b));
+    for (const BufferId b : plan_.operands_of(range)) f(storage_of(plan_, b));
   if (instruction.scratch != kNone) f(instruction.scratch);
 }
 
@@ -59,7 +59,7 @@ void Lifetimes::each_swapped(const Instruction& loop, F f) {
   });
 }
 
-void Lifetimes::number(std::uint32_t region, std::uint32_t parent, std::uint32_t depth) {
+void Lifetimes::number(RegionId region, std::uint32_t parent, std::uint32_t depth) {
   spans_[region] = {parent, depth, next_, next_};
   each_instruction(region, [&](std::uint32_t i, const Instruction& instruction) {
     position_[i] = next_++;
@@ -70,15 +70,15 @@ void Lifetimes::number(std::uint32_t region, std::uint32_t parent, std::uint32_t
   spans_[region].end = next_++;
 }
 
-void Lifetimes::touch_region(std::uint32_t region, bool setup) {
+void Lifetimes::touch_region(RegionId region, bool setup) {
   each_instruction(region, [&](std::uint32_t, const Instruction& instruction) {
-    each_operand(instruction, [&](std::uint32_t buffer) {
+    each_operand(instruction, [&](BufferId buffer) {
       Lifetime& life = all_[buffer];
-      life.region = life.region == kNone ? region : common(life.region, region);
+      life.region = life.region == kNone ? region.number() : common(life.region, region);
       (setup ? life.in_setup : life.in_step) = true;
     });
     each_nested(instruction, [&](std::uint32_t nested) { touch_region(nested, setup); });
-    each_swapped(instruction, [&](std::uint32_t buffer) { all_[buffer].region = common(all_[buffer].region, region); });
+    each_swapped(instruction, [&](BufferId buffer) { all_[buffer].region = common(all_[buffer].region, region); });
   });
 }
 
@@ -91,19 +91,19 @@ std::uint32_t Lifetimes::common(std::uint32_t a, std::uint32_t b) const {
   return a;
 }
 
-void Lifetimes::extend_region(std::uint32_t region) {
+void Lifetimes::extend_region(RegionId region) {
   each_instruction(region, [&](std::uint32_t i, const Instruction& instruction) {
-    const auto touch = [&](std::uint32_t buffer, std::uint32_t position) {
+    const auto touch = [&](BufferId buffer, std::uint32_t position) {
       const std::uint32_t last = extend(all_[buffer], region, position);
       if (strands_ == 1) return;
       // A body runs as part of its owner, which is on thread 0. The setup also runs on thread 0, before the step.
       std::uint32_t& on_strand = last_on_[buffer * strands_ + (region == 1 ? instruction.strand : 0U)];
       on_strand = std::max(on_strand, last);
     };
-    each_operand(instruction, [&](std::uint32_t buffer) { touch(buffer, position_[i]); });
+    each_operand(instruction, [&](BufferId buffer) { touch(buffer, position_[i]); });
     if (instruction.what == Opcode::loop)  // its outputs live to its end, even if its body does not touch them
-      for (const std::uint32_t b : plan_.outputs(instruction)) touch(storage_of(plan_, b), end_of(i));
-    each_swapped(instruction, [&](std::uint32_t buffer) {  // it lives as long as the loop
+      for (const BufferId b : plan_.outputs(instruction)) touch(storage_of(plan_, b), end_of(i));
+    each_swapped(instruction, [&](BufferId buffer) {  // it lives as long as the loop
       touch(buffer, position_[i]);
       touch(buffer, end_of(i));
     });
@@ -113,7 +113,7 @@ void Lifetimes::extend_region(std::uint32_t region) {
 
 /// Extends the lifetime by a touch. A touch in a region nested in the buffer's region lasts for that whole nested
 /// region, because it may be repeated. Returns the last position of the touch.
-std::uint32_t Lifetimes::extend(Lifetime& life, std::uint32_t region, std::uint32_t position) {
+std::uint32_t Lifetimes::extend(Lifetime& life, RegionId region, std::uint32_t position) {
   std::uint32_t first = position, last = position;
   while (region != life.region && region != kNone) {
     first = spans_[region].begin;

@@ -12,7 +12,7 @@ namespace ferry {
 /// has a position.
 struct Lifetime {
   std::uint32_t first = kNone, last = 0;  ///< positions of the first and last touch; first is kNone if there are none
-  std::uint32_t region = kNone;           ///< the innermost region that contains all touches
+  RegionId region = kNone;                ///< the innermost region that contains all touches
   bool in_setup = false, in_step = false;
 
   [[nodiscard]] bool touched() const { return first != kNone; }
@@ -26,17 +26,17 @@ class Lifetimes {
  public:
   explicit Lifetimes(const PlanClass& plan);
 
-  [[nodiscard]] const Lifetime& operator[](std::uint32_t buffer) const { return all_[buffer]; }
+  [[nodiscard]] const Lifetime& operator[](BufferId buffer) const { return all_[buffer]; }
   [[nodiscard]] std::uint32_t position(std::uint32_t instruction) const { return position_[instruction]; }
   /// Whether the storage keeps its value from step to step: it is a variable, or the setup makes it for the step.
-  [[nodiscard]] bool kept(std::uint32_t buffer) const {
+  [[nodiscard]] bool kept(BufferId buffer) const {
     const Lifetime& life = all_[buffer];
     return plan_.buffers[buffer].space == Buffer::Space::state || (life.in_setup && life.in_step);
   }
   /// The number of strands, up to the last one that has instructions.
   [[nodiscard]] std::uint32_t strands() const { return strands_; }
   /// The position of the last touch by that strand; 0 when there is none.
-  [[nodiscard]] std::uint32_t last_on(std::uint32_t buffer, std::uint32_t strand) const {
+  [[nodiscard]] std::uint32_t last_on(BufferId buffer, StrandId strand) const {
     return strands_ == 1 ? all_[buffer].last : last_on_[buffer * strands_ + strand];
   }
   /// The last position of an instruction, including the regions nested in it.
@@ -50,15 +50,15 @@ class Lifetimes {
     std::uint32_t begin = 0, end = 0;  ///< positions of its first instruction and of its end
   };
 
-  void number(std::uint32_t region, std::uint32_t parent, std::uint32_t depth);
-  void touch_region(std::uint32_t region, bool setup);
+  void number(RegionId region, std::uint32_t parent, std::uint32_t depth);
+  void touch_region(RegionId region, bool setup);
   [[nodiscard]] std::uint32_t common(std::uint32_t a, std::uint32_t b) const;
-  void extend_region(std::uint32_t region);
-  std::uint32_t extend(Lifetime& life, std::uint32_t region, std::uint32_t position);
+  void extend_region(RegionId region);
+  std::uint32_t extend(Lifetime& life, RegionId region, std::uint32_t position);
   template <class F>
   void each_nested(const Instruction& instruction, F f);
   template <class F>
-  void each_instruction(std::uint32_t region, F f);
+  void each_instruction(RegionId region, F f);
   template <class F>
   void each_swapped(const Instruction& loop, F f);
   template <class F>

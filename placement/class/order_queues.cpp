@@ -14,7 +14,7 @@ class Orderer {
 
   void run() {
     if (plan_.queues.empty()) return;
-    for (std::uint32_t region = 0; region < plan_.regions.size(); ++region) {
+    for (RegionId region = 0; region < plan_.regions.size(); ++region) {
       if (plan_.regions[region].kind == Region::Kind::tile) continue;
       const Range range = plan_.regions[region].instructions;
       region == 1 ? add_waits_by_needs(range) : add_waits_in_order(range);

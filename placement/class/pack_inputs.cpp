@@ -11,7 +11,7 @@ void pack_inputs(ClassPlan& plan) {
   std::vector<Instruction> setup;
   for (const Instruction& instruction : plan.list(0)) {
     setup.push_back(instruction);
-    for (const std::uint32_t b : plan.role.outputs(instruction))
+    for (const BufferId b : plan.role.outputs(instruction))
       if (const auto found = packing.find(b); found != packing.end())
         setup.insert(setup.end(), found->second.begin(), found->second.end());
   }

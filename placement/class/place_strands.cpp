@@ -64,7 +64,7 @@ class StrandPlacer {
     for (std::uint32_t i = 0; i < step_.count; ++i) {
       std::uint64_t bytes = 0;
       for (const Range range : {at(i).inputs, at(i).outputs})
-        for (const std::uint32_t b : plan_.operands_of(range)) bytes += plan_.buffers[b].bytes;
+        for (const BufferId b : plan_.operands_of(range)) bytes += plan_.buffers[b].bytes;
       if (bytes > kSplitBytes) at(i).may &= static_cast<std::uint8_t>(~kMovable);
       costs_.push_back(static_cast<std::uint32_t>(std::min<std::uint64_t>(cost(at(i), bytes), 1U << 30)));
       alone_ += costs_.back();

@@ -191,7 +191,7 @@ class MemoryPlanner {
     return is_among(instruction.inputs, storage) || is_among(instruction.outputs, storage);
   }
   bool is_among(Range operands, std::uint32_t storage) const {
-    for (const std::uint32_t b : plan_.operands_of(operands))
+    for (const BufferId b : plan_.operands_of(operands))
       if (storage_of(plan_, b) == storage) return true;
     return false;
   }
@@ -204,7 +204,7 @@ class MemoryPlanner {
   }
 
   /// Whether nothing touches the buffer after instruction i; after a collective, nothing except its wait.
-  bool is_last_in(std::uint32_t i, std::uint32_t buffer) const {
+  bool is_last_in(std::uint32_t i, BufferId buffer) const {
     const Instruction& instruction = plan_.instructions[i];
     if (instruction.what != Opcode::collective) return lifetimes_[buffer].last == lifetimes_.position(i);
     for (std::uint32_t next = i + 1; lifetimes_.position(next) <= lifetimes_[buffer].last; ++next) {
@@ -242,7 +242,7 @@ class MemoryPlanner {
   }
 
   /// Whether no other strand uses the buffer any more when the instruction begins.
-  [[nodiscard]] bool others_done(std::uint32_t buffer, std::uint32_t instruction) const {
+  [[nodiscard]] bool others_done(BufferId buffer, std::uint32_t instruction) const {
     if (strands_ == 1) return true;
     const std::uint32_t i = instruction_at(lifetimes_.position(instruction));
     for (std::uint32_t t = 0; i != kNone && t < strands_; ++t)
@@ -268,7 +268,7 @@ class MemoryPlanner {
     for (std::uint32_t b : order) {
       if (inherits_[b]) continue;  // placed together with the buffer that it shares bytes with
       const std::uint32_t i = strands_ == 1 ? kNone : instruction_at(lifetimes_[b].first);
-      const std::uint32_t home = i == kNone ? 0 : clocks_->strand(i);
+      const StrandId home = i == kNone ? StrandId(0) : clocks_->strand(i);
       release(home, lifetimes_[b].first, i);
       Buffer& buffer = plan_.buffers[b];
       buffer.offset = arena(buffer, home).allocate(padded(buffer)) + header(buffer);

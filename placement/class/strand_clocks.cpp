@@ -17,7 +17,7 @@ StrandClocks::StrandClocks(const PlanClass& plan) : StrandClocks(plan.strands(),
   }
 }
 
-void StrandClocks::add(std::uint32_t strand, std::span<const Wait> waits) {
+void StrandClocks::add(StrandId strand, std::span<const Wait> waits) {
   const bool learns = !waits.empty() || strand >= first_queue_;
   std::vector<std::uint32_t> known;
   if (learns) known = clock_of_next(strand);
@@ -34,7 +34,7 @@ void StrandClocks::add(std::uint32_t strand, std::span<const Wait> waits) {
   known_.insert(known_.end(), known.begin(), known.end());
 }
 
-std::vector<std::uint32_t> StrandClocks::clock_of_next(std::uint32_t strand) const {
+std::vector<std::uint32_t> StrandClocks::clock_of_next(StrandId strand) const {
   const auto mine = latest(strand);
   std::vector<std::uint32_t> known(mine.begin(), mine.end());
   if (strand < first_queue_) return known;
@@ -43,7 +43,7 @@ std::vector<std::uint32_t> StrandClocks::clock_of_next(std::uint32_t strand) con
   return known;
 }
 
-std::vector<Wait> StrandClocks::needed(std::uint32_t strand, std::vector<Wait> waits) const {
+std::vector<Wait> StrandClocks::needed(StrandId strand, std::vector<Wait> waits) const {
   const std::vector<std::uint32_t> mine = clock_of_next(strand);
   std::erase_if(waits, [&](const Wait& wait) { return wait.strand == strand || wait.count <= mine[wait.strand]; });
   std::sort(waits.begin(), waits.end(), [](const Wait& a, const Wait& b) {
@@ -61,12 +61,12 @@ std::vector<Wait> StrandClocks::needed(std::uint32_t strand, std::vector<Wait> w
   return waits;
 }
 
-std::uint32_t StrandClocks::known(std::uint32_t strand, std::uint32_t count, std::uint32_t other) const {
+std::uint32_t StrandClocks::known(StrandId strand, std::uint32_t count, std::uint32_t other) const {
   return strand == other ? count - 1 : before(strand, count)[other];
 }
 
 /// The clock of the strand when its instruction `count` begins: its last change at or before `count`.
-const std::uint32_t* StrandClocks::before(std::uint32_t strand, std::uint32_t count) const {
+const std::uint32_t* StrandClocks::before(StrandId strand, std::uint32_t count) const {
   const auto& changes = changes_[strand];
   auto at = std::upper_bound(changes.begin(), changes.end(), count,
                              [](std::uint32_t c, const Change& change) { return c < change.count; });

@@ -25,18 +25,18 @@ class StrandClocks {
   explicit StrandClocks(const PlanClass& plan);
 
   /// Appends the next instruction, of this strand and with these waits.
-  void add(std::uint32_t strand, std::span<const Wait> waits);
+  void add(StrandId strand, std::span<const Wait> waits);
   /// Returns the waits, out of those that the next instruction of `strand` needs, that nothing else implies: at most
   /// one for each other strand, sorted by strand.
-  [[nodiscard]] std::vector<Wait> needed(std::uint32_t strand, std::vector<Wait> waits) const;
+  [[nodiscard]] std::vector<Wait> needed(StrandId strand, std::vector<Wait> waits) const;
 
   /// The number of the step's i-th instruction on its strand, counted from 1.
   [[nodiscard]] std::uint32_t count(std::uint32_t i) const { return counts_[i]; }
-  [[nodiscard]] std::uint32_t strand(std::uint32_t i) const { return strands_of_[i]; }
+  [[nodiscard]] StrandId strand(std::uint32_t i) const { return strands_of_[i]; }
   /// The number of instructions of the strand so far.
-  [[nodiscard]] std::uint32_t done(std::uint32_t strand) const { return done_[strand]; }
+  [[nodiscard]] std::uint32_t done(StrandId strand) const { return done_[strand]; }
   /// The number of `other`'s instructions that are done when the instruction `count` of `strand` begins.
-  [[nodiscard]] std::uint32_t known(std::uint32_t strand, std::uint32_t count, std::uint32_t other) const;
+  [[nodiscard]] std::uint32_t known(StrandId strand, std::uint32_t count, std::uint32_t other) const;
 
  private:
   /// The clock of a strand from its instruction `count` on, up to its next change. The entry for the strand itself is
@@ -45,12 +45,12 @@ class StrandClocks {
     std::uint32_t count;
     std::uint32_t first;  ///< index in known_ of the first of strands_ numbers
   };
-  [[nodiscard]] std::span<const std::uint32_t> latest(std::uint32_t strand) const {
+  [[nodiscard]] std::span<const std::uint32_t> latest(StrandId strand) const {
     return {known_.data() + changes_[strand].back().first, strands_};
   }
   /// The clock of the strand's next instruction, without its waits.
-  [[nodiscard]] std::vector<std::uint32_t> clock_of_next(std::uint32_t strand) const;
-  [[nodiscard]] const std::uint32_t* before(std::uint32_t strand, std::uint32_t count) const;
+  [[nodiscard]] std::vector<std::uint32_t> clock_of_next(StrandId strand) const;
+  [[nodiscard]] const std::uint32_t* before(StrandId strand, std::uint32_t count) const;
 
   std::uint32_t strands_, first_queue_;
   std::vector<std::vector<Change>> changes_;  // by strand, in the order of `count`

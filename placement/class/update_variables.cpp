@@ -27,7 +27,7 @@ class Updater {
         push(update.instruction, update.value, update.variable);
     }
     if (renamed_.empty()) return;
-    for (std::uint32_t& operand : plan_.operands) operand = named(operand);
+    for (BufferId& operand : plan_.operands) operand = named(operand);
   }
 
  private:
@@ -75,13 +75,13 @@ class Updater {
     return true;
   }
 
-  [[nodiscard]] std::uint32_t named(std::uint32_t buffer) const {
+  [[nodiscard]] BufferId named(BufferId buffer) const {
     const auto found = renamed_.find(buffer);
     return found == renamed_.end() ? buffer : found->second;
   }
   [[nodiscard]] std::uint32_t operand(Range range, std::uint32_t k) const { return named(plan_.operands[range[k]]); }
-  Uses& uses(std::uint32_t buffer) { return uses_[storage_of(plan_, buffer)]; }
-  [[nodiscard]] bool is_state(std::uint32_t buffer) const {
+  Uses& uses(BufferId buffer) { return uses_[storage_of(plan_, buffer)]; }
+  [[nodiscard]] bool is_state(BufferId buffer) const {
     return plan_.buffers[storage_of(plan_, buffer)].space == Buffer::Space::state;
   }
 
@@ -110,7 +110,7 @@ class Updater {
   std::vector<VariableUpdate> updates_;
   std::vector<Uses> uses_;  // of each buffer
   std::uint32_t last_control_ = kNone;
-  std::unordered_map<std::uint32_t, std::uint32_t> renamed_;  // from values to variables; variables are not renamed
+  std::unordered_map<BufferId, BufferId> renamed_;  // from values to variables; variables are not renamed
 };
 
 /// Removes copies at the end of loop bodies: the kernel that makes the next value of a carried value writes over the
@@ -120,7 +120,7 @@ class CarriedValues {
   explicit CarriedValues(ClassPlan& plan) : class_(plan), plan_(plan.role), touches_(count_touches(plan)) {}
 
   void run() {
-    for (std::uint32_t region = 2; region < class_.regions(); ++region)
+    for (RegionId region = 2; region < class_.regions(); ++region)
       if (plan_.regions[region].kind == Region::Kind::body) update(class_.list(region));
   }
 
@@ -142,7 +142,7 @@ class CarriedValues {
     std::uint32_t touches = 0;
     for (auto i = body.begin(); i != body.end(); ++i) {
       for (const Range range : {i->inputs, i->outputs})
-        for (const std::uint32_t b : plan_.operands_of(range)) touches += b == next ? 1U : 0U;
+        for (const BufferId b : plan_.operands_of(range)) touches += b == next ? 1U : 0U;
       if (i <= maker || i == body.begin() + static_cast<std::ptrdiff_t>(at)) continue;
       if (i->what == Opcode::loop || i->what == Opcode::branch) return false;
       if (is_among(i->inputs, carried) || is_among(i->outputs, carried)) return false;
@@ -207,7 +207,7 @@ class CarriedSwaps {
   /// that one could measure.
   static constexpr std::int64_t kSmallest = 1024;
 
-  [[nodiscard]] std::span<Instruction> list(std::uint32_t region) {
+  [[nodiscard]] std::span<Instruction> list(RegionId region) {
     const Range range = role_.regions[region].instructions;
     return std::span(role_.instructions).subspan(range.first, range.count);
   }
@@ -261,7 +261,7 @@ class CarriedSwaps {
   template <class F>
   void each_own_operand(const Instruction& i, const F& f) const {
     for (const Range range : {i.inputs, i.outputs})
-      for (const std::uint32_t b : role_.operands_of(range)) f(storage_of(role_, b));
+      for (const BufferId b : role_.operands_of(range)) f(storage_of(role_, b));
   }
 
   PlanClass& role_;

@@ -140,7 +140,7 @@ class ElementFuser {
  private:
   // ---- Groups ----
 
-  void fuse(std::uint32_t region) {
+  void fuse(RegionId region) {
     const std::vector<Instruction> list = std::move(form_.list(region));
     std::vector<TileGroup> groups;
     std::size_t barrier = 0;

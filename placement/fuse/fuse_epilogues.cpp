@@ -84,7 +84,7 @@ class EpilogueFuser {
 
   // ---- Chains ----
 
-  void join(std::uint32_t region) {
+  void join(RegionId region) {
     const std::vector<Instruction> list = std::move(form_.list(region));
     Chains starting;
     std::vector<bool> taken(list.size(), false);
@@ -206,7 +206,7 @@ class EpilogueFuser {
   // ---- The region ----
 
   Instruction make(const std::vector<Instruction>& list, const Chain& chain) {
-    const std::uint32_t region = form_.add(Region::Kind::tile);
+    const RegionId region = form_.add(Region::Kind::tile);
     std::vector<Instruction>& body = form_.list(region);
     Storages in, between;
     std::string ops;

@@ -65,7 +65,7 @@ class StencilFuser {
 
   // ---- Groups ----
 
-  void fuse(std::uint32_t region) {
+  void fuse(RegionId region) {
     list_ = std::move(form_.list(region));
     group_of_.assign(list_.size(), kNone);
     groups_.clear();
@@ -116,7 +116,8 @@ class StencilFuser {
     for (const std::uint32_t b : plan_.inputs(list_[i])) {
       const auto made = makers_.find(b);
       const std::uint32_t g = made == makers_.end() ? kNone : group_of_[made->second];
-      if (g != kNone && groups_[g].elements == elements(out_of(list_[i]))) add(read, g);
+      if (g == kNone || groups_[g].elements != elements(out_of(list_[i]))) continue;
+      if (std::ranges::find(read, g) == read.end()) read.push_back(g);
     }
     return read;
   }

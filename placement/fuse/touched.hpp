@@ -14,15 +14,15 @@ namespace ferry {
 inline constexpr std::size_t kFuseReach = 64;
 
 /// A set of storages.
-using Storages = std::vector<std::uint32_t>;
+using Storages = std::vector<BufferId>;
 
-[[nodiscard]] inline bool has(const Storages& some, std::uint32_t one) {
+[[nodiscard]] inline bool has(const Storages& some, BufferId one) {
   return std::find(some.begin(), some.end(), one) != some.end();
 }
 [[nodiscard]] inline bool meet(const Storages& a, const Storages& b) {
   return std::any_of(a.begin(), a.end(), [&](std::uint32_t s) { return has(b, s); });
 }
-inline void add(Storages& to, std::uint32_t one) {
+inline void add(Storages& to, BufferId one) {
   if (!has(to, one)) to.push_back(one);
 }
 inline void add(Storages& to, const Storages& more) {

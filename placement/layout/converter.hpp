@@ -31,7 +31,7 @@ class Converter {
   Converter(Program& program, Reasons& reasons) : program_(program), reasons_(reasons) {}
 
   /// Sets the region to which nodes are added, at its end, and returns the previous one.
-  RegionId enter(RegionId region) { return std::exchange(region_, region); }
+  ProgramRegionId enter(ProgramRegionId region) { return std::exchange(region_, region); }
   /// Appends a node to the region.
   void emit(NodeId id) { program_.regions[region_].order.push_back(id); }
 
@@ -126,7 +126,7 @@ class Converter {
 
   Program& program_;
   Reasons& reasons_;
-  RegionId region_ = 0;
+  ProgramRegionId region_ = 0;
   std::map<PValueId, PValueId> replaced_;
   std::map<std::tuple<PValueId, WhereId, std::string>, PValueId> made_;
   /// By value, axis and rows read: the halo, and the first result of rows().

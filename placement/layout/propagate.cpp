@@ -37,7 +37,7 @@ class Propagator {
 
   // ---- Forwards: the layouts that reshard would choose ----
 
-  void forwards(RegionId region) {
+  void forwards(ProgramRegionId region) {
     for (NodeId id : program_.regions[region].order) {
       const Node& node = program_.nodes[id];
       switch (node.kind) {
@@ -75,7 +75,7 @@ class Propagator {
     const bool free = annotated.empty();
     const bool as_fed = node.kind == NodeKind::feed && where == node.where;
     const Layout given = as_fed ? fed_layout(program_, node) : whole(where);
-    set_layout(node.outputs[0], where, free ? given : annotated, free ? kNone : id);
+    set_layout(node.outputs[0], where, free ? given : annotated, free ? NodeId(kNone) : id);
   }
 
   void choose_node_layouts(NodeId id) {
@@ -107,7 +107,7 @@ class Propagator {
   }
 
   void bodies(const Node& owner) {
-    for (RegionId body : {owner.detail, owner.detail + 1}) {
+    for (ProgramRegionId body : {owner.detail, owner.detail + 1}) {
       const std::vector<PValueId>& parameters = program_.regions[body].parameters;
       for (std::size_t i = 0; i < parameters.size(); ++i) {
         const WhereId where = program_.nodes[program_.values[parameters[i]].producer].where;
@@ -140,7 +140,7 @@ class Propagator {
 
   // ---- Backwards ----
 
-  void backwards(RegionId region) {
+  void backwards(ProgramRegionId region) {
     const std::vector<NodeId>& order = program_.regions[region].order;
     for (std::size_t i = order.size(); i > 0; --i) {
       const NodeId id = order[i - 1];

@@ -12,7 +12,7 @@ namespace ferry {
 
 NodeId Reasons::cause(PValueId value, std::size_t axis) const {
   const auto found = program_.causes.of_layout.find(value);
-  return found == program_.causes.of_layout.end() ? kNone : found->second[axis];
+  return found == program_.causes.of_layout.end() ? NodeId(kNone) : found->second[axis];
 }
 
 std::vector<NodeId> Reasons::causes(PValueId value, WhereId where) const {
@@ -35,7 +35,7 @@ void Reasons::copy_causes(PValueId value, PValueId other) {
 Reasons::Why Reasons::along(std::span<const std::uint32_t> axes) const {
   Why why{why_.user, why_.place};
   if (!why_.axes.empty())
-    for (const std::uint32_t axis : axes) why.axes.push_back(axis == kNone ? kNone : why_.axes[axis]);
+    for (const std::uint32_t axis : axes) why.axes.push_back(axis == kNone ? NodeId(kNone) : why_.axes[axis]);
   return why;
 }
 

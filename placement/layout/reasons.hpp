@@ -92,7 +92,7 @@ class Reasons {
   [[nodiscard]] Citation of_axis(std::size_t axis) const;
   /// The node with the annotation that caused the new layout along the axis; kNone: there is none.
   [[nodiscard]] NodeId cause_of_new_layout(std::size_t axis) const {
-    return why_.axes.empty() ? kNone : why_.axes[axis];
+    return why_.axes.empty() ? NodeId(kNone) : why_.axes[axis];
   }
   /// Whether the message brings a halo.
   [[nodiscard]] bool is_halo(const Node& message) const;

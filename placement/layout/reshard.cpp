@@ -35,10 +35,10 @@ class Resharder {
  private:
   // ---- Walking ----
 
-  void region(RegionId id) {
+  void region(ProgramRegionId id) {
     const std::vector<NodeId> order = std::move(program_.regions[id].order);
     program_.regions[id].order.clear();
-    const RegionId outer = to_.enter(id);
+    const ProgramRegionId outer = to_.enter(id);
     for (NodeId node : order) visit(node);
     to_.enter(outer);
   }
@@ -151,7 +151,7 @@ class Resharder {
     const std::vector<Layout> wanted = annotated_layouts(program_, node, where);
     const Strategy strategy = strategy_of(id, given, wanted);
     const std::vector<NodeId> causes = causes_of(id, strategy);
-    const PValueId source = where.single() || !window_of(program_, node) ? kNone : program_.inputs(node)[0];
+    const PValueId source = where.single() || !window_of(program_, node) ? PValueId(kNone) : program_.inputs(node)[0];
     if (source != kNone) windows_.record_windows(source);
     const WindowReader::SlidingCuts cuts = windows_.sliding_cuts(node, strategy.slides, given);
     std::vector<Layout> needed = strategy.inputs;
@@ -293,7 +293,7 @@ class Resharder {
 
   void loop(NodeId id) {
     const Node node = program_.nodes[id];
-    const RegionId condition = node.detail, body = node.detail + 1;
+    const ProgramRegionId condition = node.detail, body = node.detail + 1;
     bind_parameters(id, condition);
     bind_parameters(id, body);
     region(condition);
@@ -319,7 +319,7 @@ class Resharder {
 
   void branch(NodeId id) {
     const Node node = program_.nodes[id];
-    const RegionId first = node.detail;
+    const ProgramRegionId first = node.detail;
     bind_parameters(id, first);
     bind_parameters(id, first + 1);
     region(first);
@@ -343,7 +343,7 @@ class Resharder {
   }
 
   /// Gives the parameters the layouts of the owner's inputs. Partial inputs are reduced first.
-  void bind_parameters(NodeId owner, RegionId region_id) {
+  void bind_parameters(NodeId owner, ProgramRegionId region_id) {
     const std::vector<PValueId> parameters = program_.regions[region_id].parameters;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       const std::uint32_t input = program_.argument(program_.nodes[owner], region_id, i);
@@ -374,7 +374,7 @@ class Resharder {
       if (where != kNone) tasks.insert(program_.wheres[where].tasks.begin(), program_.wheres[where].tasks.end());
     };
     for (const PValueId output : owner.outputs) add(program_.values[output].where);
-    std::vector<RegionId> regions{owner.detail, owner.detail + 1};
+    std::vector<ProgramRegionId> regions{owner.detail, owner.detail + 1};
     while (!regions.empty()) {
       const ProgramRegion& region = program_.regions[regions.back()];
       regions.pop_back();
@@ -393,8 +393,8 @@ class Resharder {
   }
 
   template <class F>
-  PValueId in_region(RegionId id, F f) {
-    const RegionId outer = to_.enter(id);
+  PValueId in_region(ProgramRegionId id, F f) {
+    const ProgramRegionId outer = to_.enter(id);
     const PValueId value = f();
     to_.enter(outer);
     return value;

@@ -7,7 +7,7 @@ namespace ferry {
 Sums::Sums(const Program& program) : program_(program), reader_(program.values.size(), kNone) {
   std::vector<bool> read(program.values.size());
   const auto add_reader = [&](PValueId value, NodeId reader) {
-    reader_[value] = read[value] ? kNone : reader;
+    reader_[value] = read[value] ? NodeId(kNone) : reader;
     read[value] = true;
   };
   for (NodeId id = 0; id < program.nodes.size(); ++id)

@@ -24,21 +24,21 @@ bool ClassBuffers::holds(PValueId value) const {
   return where != kNone && on_where_[where];
 }
 
-std::uint32_t ClassBuffers::of(PValueId value) const {
+BufferId ClassBuffers::of(PValueId value) const {
   FERRY_ASSERT(buffer_of_[value] != kNone, "a value is used on a task that does not have it: " + program_.name(value));
   return buffer_of_[value];
 }
 
-std::uint32_t ClassBuffers::define(PValueId value) {
+BufferId ClassBuffers::define(PValueId value) {
   const PValue& v = program_.values[value];
   return v.type.shape.bounded() ? define_on_host(value) : define(value, device(v.where));
 }
 
-std::uint32_t ClassBuffers::define_on_host(PValueId value) {
+BufferId ClassBuffers::define_on_host(PValueId value) {
   return define(value, device(DeviceKind::cpu, 0));
 }
 
-std::uint32_t ClassBuffers::define(PValueId value, std::uint32_t device) {
+BufferId ClassBuffers::define(PValueId value, std::uint32_t device) {
   const PValue& v = program_.values[value];
   const LocalSizes sizes = local(v);
   Buffer buffer;
@@ -80,8 +80,8 @@ void ClassBuffers::place_in_joined(PValueId value, Buffer& buffer) {
   buffer.device = joined.whole.device;
 }
 
-std::uint32_t ClassBuffers::view(PValueId value, std::uint32_t of) {
-  const std::uint32_t id = define(value);
+BufferId ClassBuffers::view(PValueId value, BufferId of) {
+  const BufferId id = define(value);
   plan_.buffers[id].view_of = storage_of(plan_, of);
   plan_.buffers[id].offset = plan_.buffers[of].offset;  // relative to the storage until plan_memory
   plan_.buffers[id].device = plan_.buffers[of].device;
@@ -89,43 +89,42 @@ std::uint32_t ClassBuffers::view(PValueId value, std::uint32_t of) {
   return id;
 }
 
-bool ClassBuffers::may_be_part(std::uint32_t buffer) const {
+bool ClassBuffers::may_be_part(BufferId buffer) const {
   const Buffer& part = plan_.buffers[buffer];
   const auto views = views_.find(buffer);
-  const auto is_like = [&](std::uint32_t view) {
+  const auto is_like = [&](BufferId view) {
     return plan_.buffers[view].bytes == part.bytes && plan_.buffers[view].dtype == part.dtype;
   };
   return part.view_of == kNone && !part.bounded && part.bytes > 0 &&
          (views == views_.end() || std::all_of(views->second.begin(), views->second.end(), is_like));
 }
 
-void ClassBuffers::place_in(std::uint32_t part, std::uint32_t whole, std::uint64_t offset) {
-  const std::uint32_t root = storage_of(plan_, whole);
-  std::vector<std::uint32_t> moved = std::move(views_[part]);
+void ClassBuffers::place_in(BufferId part, BufferId whole, std::uint64_t offset) {
+  const BufferId root = storage_of(plan_, whole);
+  std::vector<BufferId> moved = std::move(views_[part]);
   views_.erase(part);
   moved.push_back(part);
-  for (std::uint32_t b : moved) {
+  for (BufferId b : moved) {
     plan_.buffers[b].view_of = root;
     plan_.buffers[b].offset += plan_.buffers[whole].offset + offset;
   }
-  std::vector<std::uint32_t>& views = views_[root];
+  std::vector<BufferId>& views = views_[root];
   views.insert(views.end(), moved.begin(), moved.end());
 }
 
-const std::vector<std::uint32_t>* ClassBuffers::cut_into_chunks(std::uint32_t buffer,
-                                                                const std::vector<std::int64_t>& elements) {
-  const std::uint32_t root = storage_of(plan_, buffer);
+const std::vector<BufferId>* ClassBuffers::cut_into_chunks(BufferId buffer, const std::vector<std::int64_t>& elements) {
+  const BufferId root = storage_of(plan_, buffer);
   const Buffer& whole = plan_.buffers[root];
   if (const auto known = chunks_.find(root); known != chunks_.end())
     return known->second.elements == elements ? &known->second.buffers : nullptr;
-  const auto is_whole = [&](std::uint32_t b) {
+  const auto is_whole = [&](BufferId b) {
     return plan_.buffers[b].bytes == whole.bytes && plan_.buffers[b].dtype == whole.dtype;
   };
   if (!is_whole(buffer) || !std::ranges::all_of(views_[root], is_whole)) return nullptr;
   Chunks chunks{elements, {}};
   std::uint64_t begin = whole.offset;
   for (const std::int64_t count : elements) {
-    const std::uint32_t chunk = add_vector_like(root, count);  // with the name of the whole, as its copies also have
+    const BufferId chunk = add_vector_like(root, count);  // with the name of the whole, as its copies also have
     plan_.buffers[chunk].view_of = root;
     plan_.buffers[chunk].offset = begin;
     begin += plan_.buffers[chunk].bytes;
@@ -135,7 +134,7 @@ const std::vector<std::uint32_t>* ClassBuffers::cut_into_chunks(std::uint32_t bu
   return &chunks_.emplace(root, std::move(chunks)).first->second.buffers;
 }
 
-std::uint32_t ClassBuffers::add_copy_of(std::uint32_t other) {
+BufferId ClassBuffers::add_copy_of(BufferId other) {
   Buffer buffer = plan_.buffers[other];
   buffer.space = Buffer::Space::step;
   buffer.view_of = kNone;
@@ -143,7 +142,7 @@ std::uint32_t ClassBuffers::add_copy_of(std::uint32_t other) {
   return add(std::move(buffer));
 }
 
-std::uint32_t ClassBuffers::add_vector_like(std::uint32_t other, std::int64_t elements) {
+BufferId ClassBuffers::add_vector_like(BufferId other, std::int64_t elements) {
   const Buffer& model = plan_.buffers[other];
   Buffer buffer;
   buffer.dtype = model.dtype;
@@ -154,7 +153,7 @@ std::uint32_t ClassBuffers::add_vector_like(std::uint32_t other, std::int64_t el
   return add(std::move(buffer));
 }
 
-std::uint32_t ClassBuffers::sizes_only(PValueId value, WhereId where) {
+BufferId ClassBuffers::sizes_only(PValueId value, WhereId where) {
   const Type& type = program_.values[value].type;
   Buffer buffer;
   buffer.space = Buffer::Space::none;
@@ -166,27 +165,27 @@ std::uint32_t ClassBuffers::sizes_only(PValueId value, WhereId where) {
   return add(std::move(buffer));
 }
 
-std::uint32_t ClassBuffers::on_host(std::uint32_t other) {
+BufferId ClassBuffers::on_host(BufferId other) {
   const std::uint32_t host = device(DeviceKind::cpu, 0);
   if (plan_.buffers[other].device == host) return other;
-  const std::uint32_t copy = add_copy_of(other);
+  const BufferId copy = add_copy_of(other);
   plan_.buffers[copy].device = host;
   return copy;
 }
 
-std::uint32_t ClassBuffers::scratch_on_host(std::int64_t bytes) {
+BufferId ClassBuffers::scratch_on_host(std::int64_t bytes) {
   return scratch(device(DeviceKind::cpu, 0), bytes);
 }
 
-std::uint32_t ClassBuffers::scratch_on_gpu(std::uint32_t index, std::int64_t bytes) {
+BufferId ClassBuffers::scratch_on_gpu(std::uint32_t index, std::int64_t bytes) {
   return scratch(device(DeviceKind::gpu, index), bytes);
 }
 
-std::uint32_t ClassBuffers::scratch_with(std::uint32_t of, std::int64_t bytes) {
+BufferId ClassBuffers::scratch_with(BufferId of, std::int64_t bytes) {
   return scratch(plan_.buffers[of].device, bytes);
 }
 
-std::uint32_t ClassBuffers::scratch(std::uint32_t device, std::int64_t bytes) {
+BufferId ClassBuffers::scratch(std::uint32_t device, std::int64_t bytes) {
   Buffer buffer;
   buffer.dtype = DType::uint8;
   buffer.sizes = {bytes};
@@ -195,7 +194,7 @@ std::uint32_t ClassBuffers::scratch(std::uint32_t device, std::int64_t bytes) {
   return add(std::move(buffer));
 }
 
-Type ClassBuffers::type_of(std::uint32_t id) const {
+Type ClassBuffers::type_of(BufferId id) const {
   const Buffer& buffer = plan_.buffers[id];
   Shape shape{std::span<const std::int64_t>(buffer.sizes)};
   if (buffer.bounded) shape[0] = Dim::at_most(buffer.sizes[0]);
@@ -206,7 +205,7 @@ std::uint32_t ClassBuffers::name_of(PValueId value) {
   return tables_.value_name(*program_.values[value].graph, program_.values[value].value);
 }
 
-std::uint32_t ClassBuffers::add(Buffer buffer) {
+BufferId ClassBuffers::add(Buffer buffer) {
   const auto id = static_cast<std::uint32_t>(plan_.buffers.size());
   plan_.buffers.push_back(std::move(buffer));
   return id;

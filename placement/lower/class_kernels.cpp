@@ -100,7 +100,7 @@ void ClassKernels::add_packed(const Instruction& user, const Node& node) {
   if (!takes_all(in_)) return;
   const Packing& packing = facts_.kernel->packing;
   const std::int64_t elements = packing.elements(setup_of(node));
-  const std::uint32_t from = elements > 0 ? in_[packing.input] : kNone;
+  const BufferId from = elements > 0 ? in_[packing.input] : BufferId(kNone);
   if (from == kNone || made_in_[storage_of(role_, from)] != 0) return;
   Instruction instruction = user;
   instruction.may = 0;

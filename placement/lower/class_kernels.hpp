@@ -15,7 +15,7 @@ namespace ferry {
 /// that later passes need (ClassPlan::facts). Not thread-safe; the constructor's arguments must outlive it.
 class ClassKernels {
  public:
-  using Buffers = std::vector<std::uint32_t>;
+  using Buffers = std::vector<BufferId>;
 
   ClassKernels(Lowering& shared, ClassPlan& plan, ClassBuffers& buffers)
       : shared_(shared),

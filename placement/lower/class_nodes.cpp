@@ -15,10 +15,10 @@ ClassNodes::ClassNodes(const Program& program, const Plan& plan, const MessageNu
     collect(std::span(&program.wheres[id].tasks, 1), of_where_.emplace_back());
     for (const std::uint32_t plan_class : of_where_.back()) classes_[plan_class].wheres.push_back(id);
   }
-  for (RegionId region = 0; region < program.regions.size(); ++region) walk(region);
+  for (ProgramRegionId region = 0; region < program.regions.size(); ++region) walk(region);
 }
 
-std::span<const NodeId> ClassNodes::of(std::uint32_t plan_class, RegionId region) const {
+std::span<const NodeId> ClassNodes::of(std::uint32_t plan_class, ProgramRegionId region) const {
   const OfClass& all = classes_[plan_class];
   const auto at = std::lower_bound(all.begins.begin(), all.begins.end(), std::pair(region, std::size_t{0}));
   if (at == all.begins.end() || at->first != region) return {};
@@ -26,7 +26,7 @@ std::span<const NodeId> ClassNodes::of(std::uint32_t plan_class, RegionId region
   return std::span(all.nodes).subspan(at->second, end - at->second);
 }
 
-void ClassNodes::walk(RegionId region) {
+void ClassNodes::walk(ProgramRegionId region) {
   region_ = region;
   for (const NodeId id : program_.regions[region].order) {
     const Node& node = program_.nodes[id];

@@ -21,7 +21,7 @@ class ClassNodes {
 
   /// The class's nodes in one region of the program, in the region's order, except that transfers of a single value
   /// come right after the node that makes it.
-  [[nodiscard]] std::span<const NodeId> of(std::uint32_t plan_class, RegionId region) const;
+  [[nodiscard]] std::span<const NodeId> of(std::uint32_t plan_class, ProgramRegionId region) const;
   /// The class's nodes in all regions.
   [[nodiscard]] std::span<const NodeId> of(std::uint32_t plan_class) const { return classes_[plan_class].nodes; }
   /// The device sets that the class's tasks are in, ascending.
@@ -31,13 +31,13 @@ class ClassNodes {
 
  private:
   struct OfClass {
-    std::vector<NodeId> nodes;                             // region after region
-    std::vector<std::pair<RegionId, std::size_t>> begins;  // for regions with nodes: the first index in `nodes`
+    std::vector<NodeId> nodes;                                    // region after region
+    std::vector<std::pair<ProgramRegionId, std::size_t>> begins;  // for regions with nodes: the first index in `nodes`
     std::vector<WhereId> wheres;
   };
   using Classes = std::vector<std::uint32_t>;
 
-  void walk(RegionId region);
+  void walk(ProgramRegionId region);
   void walk_transfers(NodeId maker);
   void add(NodeId node);
   void add(NodeId node, std::uint32_t plan_class);
@@ -54,7 +54,7 @@ class ClassNodes {
   std::vector<Classes> of_grouping_;  // for each grouping of the plan; filled at its first use
   std::vector<std::uint32_t> seen_;   // for each class: number of the last list to which collect() added it
   std::uint32_t lists_ = 0;
-  RegionId region_ = 0;
+  ProgramRegionId region_ = 0;
 };
 
 }  // namespace ferry

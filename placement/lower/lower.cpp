@@ -47,7 +47,7 @@ class ClassBuilder {
     reserve();
     place_joined();
     emit_region(0, 1);
-    for (const std::uint32_t region : {1U, 0U}) in_region(region, [&] { pending_messages_.wait_for_all(); });
+    for (const RegionId region : {1U, 0U}) in_region(region, [&] { pending_messages_.wait_for_all(); });
     if (turns_) turns_->arrange();
     return std::move(plan_);
   }
@@ -82,13 +82,13 @@ class ClassBuilder {
   // ---- Regions ----
 
   template <class F>
-  void in_region(std::uint32_t region, F f) {
+  void in_region(RegionId region, F f) {
     const std::uint32_t outer = plan_.enter(region);
     f();
     plan_.enter(outer);
   }
 
-  void emit_region(RegionId from, std::uint32_t to) {
+  void emit_region(ProgramRegionId from, std::uint32_t to) {
     const std::uint32_t outer = plan_.enter(to);
     for (const NodeId id : nodes_.of(class_, from)) emit(id);
     plan_.enter(outer);
@@ -182,21 +182,21 @@ class ClassBuilder {
   }
 
   void variable(const Node& node) {
-    const std::uint32_t buffer = buffers_.define(node.outputs[0]);
+    const BufferId buffer = buffers_.define(node.outputs[0]);
     role_.buffers[buffer].space = Buffer::Space::state;
     role_.variables.push_back({name_of(node), buffer});
   }
 
   void assign(const Node& node) {
     const auto inputs = program_.inputs(node);
-    const std::uint32_t value = use(inputs[1]);
+    const BufferId value = use(inputs[1]);
     buffers_.alias(node.outputs[0], value);
     Instruction copy = make_instruction(Opcode::copy, node);
     if (!in_turn(node)) {
       plan_.updates.push_back({buffers_.of(inputs[0]), value, copy});
       return;
     }
-    std::uint32_t from = value;
+    BufferId from = value;
     if (role_.buffers[storage_of(role_, from)].space == Buffer::Space::state) {  // another assignment may change it
       from = buffers_.add_copy_of(value);
       plan_.push(copy, {value}, {from});
@@ -212,8 +212,7 @@ class ClassBuilder {
     const Range channels = shared_.messages.channels.at(id);
     if (sender_of(program_, node) == task_) {
       std::vector<PendingMessages::Start> sends;
-      const std::vector<std::uint32_t> sent =
-          chunks_to_send(given(node), channels, make_instruction(Opcode::copy, node));
+      const std::vector<BufferId> sent = chunks_to_send(given(node), channels, make_instruction(Opcode::copy, node));
       for (std::uint32_t k = 0; k < channels.count; ++k) sends.push_back({message(Opcode::send, id, k), {sent[k]}, {}});
       pending_messages_.start(std::move(sends), {});
     }
@@ -236,20 +235,20 @@ class ClassBuilder {
   }
 
   /// The parts of the buffer that these channels send or receive, or nullopt if the buffer cannot be cut into them.
-  std::optional<std::vector<std::uint32_t>> chunks_of(std::uint32_t buffer, Range channels) {
+  std::optional<std::vector<BufferId>> chunks_of(BufferId buffer, Range channels) {
     if (channels.count == 1) return std::vector{buffer};
     std::vector<std::int64_t> elements;
     for (const std::uint32_t c : channels)
       elements.push_back(
           static_cast<std::int64_t>(shared_.plan.channels[c].bytes / size_of(shared_.plan.channels[c].dtype)));
-    const std::vector<std::uint32_t>* const chunks = buffers_.cut_into_chunks(buffer, elements);
+    const std::vector<BufferId>* const chunks = buffers_.cut_into_chunks(buffer, elements);
     return chunks == nullptr ? std::nullopt : std::optional(*chunks);
   }
 
   /// The same for sending. If the buffer cannot be cut, adds `copy` to a new buffer, which can.
-  std::vector<std::uint32_t> chunks_to_send(std::uint32_t buffer, Range channels, const Instruction& copy) {
+  std::vector<BufferId> chunks_to_send(BufferId buffer, Range channels, const Instruction& copy) {
     if (auto chunks = chunks_of(buffer, channels)) return *std::move(chunks);
-    const std::uint32_t apart = buffers_.add_copy_of(buffer);
+    const BufferId apart = buffers_.add_copy_of(buffer);
     plan_.push(copy, {buffer}, {apart});
     return *chunks_of(apart, channels);
   }
@@ -264,7 +263,7 @@ class ClassBuilder {
       Instruction instruction = make_instruction(Opcode::collective, node);
       instruction.target = number;
       instruction.in_place = schedule.in_place ? 1 : 0;
-      std::vector<std::uint32_t> in, out;
+      std::vector<BufferId> in, out;
       std::vector<PValueId> brought;
       if (schedule.has_input(place.member) && buffers_.holds(program_.inputs(node)[0])) in.push_back(given(node));
       if (schedule.has_output(place.member) && buffers_.holds(node.outputs[0])) {
@@ -296,13 +295,13 @@ class ClassBuilder {
   }
 
   /// The buffer that a message sends. It holds one value, or several values side by side.
-  std::uint32_t given(const Node& node) {
+  BufferId given(const Node& node) {
     const PValueId first = program_.inputs(node)[0];
     return node.inputs == 1 ? use(first) : storage_of(role_, buffers_.of(first));
   }
 
   /// Defines the buffer for the values that a message brings.
-  std::uint32_t define_received(const Node& node, const std::vector<PValueId>& brought) {
+  BufferId define_received(const Node& node, const std::vector<PValueId>& brought) {
     if (brought.size() == 1) return buffers_.define(brought[0]);
     buffers_.join(brought, name_of(node));
     for (PValueId value : brought) buffers_.define(value);
@@ -323,12 +322,12 @@ class ClassBuilder {
     const ProgramRegion& condition = program_.regions[node.detail];
     const ProgramRegion& body = program_.regions[node.detail + 1];
     const std::size_t captures = condition.parameters.size() - node.outputs.count;
-    std::vector<std::uint32_t> carried;
+    std::vector<BufferId> carried;
     for (std::uint32_t i = 0; i < node.outputs.count; ++i) {
       const PValueId output = node.outputs[i];
       if (!buffers_.holds(output)) continue;
-      const std::uint32_t from = use(inputs[i]);
-      const std::uint32_t buffer = buffers_.define(output);
+      const BufferId from = use(inputs[i]);
+      const BufferId buffer = buffers_.define(output);
       plan_.push(make_instruction(Opcode::copy, node), {from}, {buffer});
       carried.push_back(buffer);
       buffers_.alias(condition.parameters[i], buffer);
@@ -338,7 +337,7 @@ class ClassBuilder {
     alias_captures(body, node.outputs.count, inputs.subspan(node.outputs.count + captures));
     const auto [first, second] = plan_.add(Region::Kind::condition, Region::Kind::body);
     emit_region(node.detail, first);
-    std::uint32_t predicate = kNone;
+    BufferId predicate = kNone;
     in_region(first, [&] {
       predicate = use(condition.results[0]);
       pending_messages_.wait_for_all();
@@ -354,18 +353,18 @@ class ClassBuilder {
   /// Copies the body's results to the carried values. All copies come together, after the waits for all messages that
   /// use the old values.
   void carry_over(const Node& node, const ProgramRegion& body) {
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> copies;
+    std::vector<std::pair<BufferId, BufferId>> copies;
     for (std::uint32_t i = 0; i < node.outputs.count; ++i) {
       if (!buffers_.holds(node.outputs[i])) continue;
-      std::uint32_t from = use(body.results[i]);
-      const std::uint32_t to = buffers_.of(body.parameters[i]);
+      BufferId from = use(body.results[i]);
+      const BufferId to = buffers_.of(body.parameters[i]);
       if (from == to) continue;
       const bool is_parameter =
           std::any_of(body.parameters.begin(), body.parameters.begin() + node.outputs.count, [&](PValueId p) {
             return buffers_.known(p) && storage_of(role_, buffers_.of(p)) == storage_of(role_, from);
           });
       if (is_parameter) {
-        const std::uint32_t kept = buffers_.add_copy_of(from);
+        const BufferId kept = buffers_.add_copy_of(from);
         plan_.push(make_instruction(Opcode::copy, node), {from}, {kept});
         from = kept;
       }
@@ -379,10 +378,10 @@ class ClassBuilder {
     const auto inputs = program_.inputs(node);
     const ProgramRegion& then_branch = program_.regions[node.detail];
     const ProgramRegion& else_branch = program_.regions[node.detail + 1];
-    const std::uint32_t predicate = use(inputs[0]);
+    const BufferId predicate = use(inputs[0]);
     alias_captures(then_branch, 0, inputs.subspan(1, then_branch.parameters.size()));
     alias_captures(else_branch, 0, inputs.subspan(1 + then_branch.parameters.size()));
-    std::vector<std::uint32_t> outputs;
+    std::vector<BufferId> outputs;
     for (const PValueId output : node.outputs)
       if (buffers_.holds(output)) outputs.push_back(buffers_.define(output));
     const auto [first, second] = plan_.add(Region::Kind::branch, Region::Kind::branch);
@@ -410,7 +409,7 @@ class ClassBuilder {
   }
 
   /// The buffer of a value that is about to be read. Waits for the message that brings it, if there is one.
-  std::uint32_t use(PValueId value) {
+  BufferId use(PValueId value) {
     if (pending_messages_.brings(value)) pending_messages_.wait_for(value);
     return buffers_.of(value);
   }
@@ -445,7 +444,7 @@ class ClassBuilder {
   ClassKernels kernels_;
   PendingMessages pending_messages_;
   std::optional<TurnSorter> turns_;             // only if the task serves workers
-  std::vector<std::uint32_t> in_;               // scratch of compute()
+  std::vector<BufferId> in_;                    // scratch of compute()
   std::map<std::uint32_t, Membership> places_;  // the task's place in each grouping of the plan
 };
 

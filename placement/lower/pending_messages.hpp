@@ -28,7 +28,7 @@ class PendingMessages {
   /// A send, receive or collective and its operands.
   struct Start {
     Instruction instruction;
-    std::vector<std::uint32_t> in, out;
+    std::vector<BufferId> in, out;
   };
 
   /// Adds a message, or the chunks of one. `brings`: the values that can be used after its wait.
@@ -55,7 +55,7 @@ class PendingMessages {
     Messages received, collected, leaving;
   };
   struct Place {
-    std::uint32_t region = 0;
+    RegionId region = 0;
     Messages* list = nullptr;
     Messages::iterator message;
   };

@@ -26,7 +26,7 @@ class Coalescer {
                            program.topology->between_hosts.bytes_per_second)) {}
 
   void run() {
-    for (RegionId region = 0; region < program_.regions.size(); ++region) coalesce(region);
+    for (ProgramRegionId region = 0; region < program_.regions.size(); ++region) coalesce(region);
     regroup_.finish();
   }
 
@@ -50,7 +50,7 @@ class Coalescer {
   /// Values with equal keys may share a message. A key has dtype, source and receivers.
   using Key = std::tuple<DType, WhereId, std::vector<WhereId>>;
 
-  void coalesce(RegionId region) {
+  void coalesce(ProgramRegionId region) {
     const std::vector<NodeId>& order = program_.regions[region].order;
     if (std::none_of(order.begin(), order.end(), [&](NodeId id) { return leaves_host(program_.nodes[id]); })) return;
     regroup_.begin_region(region);

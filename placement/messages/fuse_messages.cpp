@@ -21,7 +21,7 @@ class MessageFuser {
   explicit MessageFuser(Program& program) : program_(program), regroup_(program) {}
 
   void run() {
-    for (RegionId region = 0; region < program_.regions.size(); ++region) fuse(region);
+    for (ProgramRegionId region = 0; region < program_.regions.size(); ++region) fuse(region);
     regroup_.finish();
   }
 
@@ -41,7 +41,7 @@ class MessageFuser {
   /// members.
   using Key = std::tuple<DType, WhereId, WhereId, CollectiveKind, Reduce, std::uint32_t, std::int32_t, bool>;
 
-  void fuse(RegionId region) {
+  void fuse(ProgramRegionId region) {
     const std::vector<NodeId>& order = program_.regions[region].order;
     const auto is_collective = [&](NodeId id) { return program_.nodes[id].kind == NodeKind::collective; };
     if (std::none_of(order.begin(), order.end(), is_collective)) return;

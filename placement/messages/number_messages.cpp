@@ -34,7 +34,7 @@ class Numberer {
   }
 
  private:
-  void region(RegionId id) {
+  void region(ProgramRegionId id) {
     std::uint32_t at = 0;
     for (NodeId node_id : program_.regions[id].order) {
       const Node& node = program_.nodes[node_id];
@@ -303,7 +303,7 @@ class Numberer {
   /// The value with the parts that the collective moves.
   const PValue& split_value(const Node& node, CollectiveKind kind) const {
     const bool into_parts = kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::scatter;
-    return program_.values[into_parts ? node.outputs[0] : program_.inputs(node)[0]];
+    return program_.values[into_parts ? PValueId(node.outputs[0]) : program_.inputs(node)[0]];
   }
 
   /// The sizes of the parts in elements, as Schedule defines them for the kind (an all_reduce counts as not `whole`).

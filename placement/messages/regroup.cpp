@@ -7,7 +7,7 @@
 
 namespace ferry {
 
-void Regroup::begin_region(RegionId region) {
+void Regroup::begin_region(ProgramRegionId region) {
   region_ = region;
   place_.clear();
   after_.clear();

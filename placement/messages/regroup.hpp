@@ -21,7 +21,7 @@ class Regroup {
   explicit Regroup(Program& program) : program_(program) {}
 
   /// Starts the work on a region.
-  void begin_region(RegionId region);
+  void begin_region(ProgramRegionId region);
   /// The place of a node; kNowhere if it is not in this region.
   [[nodiscard]] std::size_t place(NodeId node) const;
   /// The place of the first use of a value's bytes in the value's region, also through views; kNowhere if they are not
@@ -48,7 +48,7 @@ class Regroup {
   void rename(PValueId& value) const;
 
   Program& program_;
-  RegionId region_ = 0;
+  ProgramRegionId region_ = 0;
   std::unordered_map<NodeId, std::size_t> place_;
   std::vector<std::uint32_t> used_;                        // for each value: its first use
   std::unordered_map<NodeId, std::vector<NodeId>> views_;  // for each node: views of its outputs

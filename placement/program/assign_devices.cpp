@@ -71,7 +71,7 @@ class DeviceAssigner {
                                 ": task " + std::to_string(first - tasks.begin()) + " has " + no_gpu_of(*first));
   }
 
-  void region(RegionId id) {
+  void region(ProgramRegionId id) {
     const std::vector<NodeId>& order = program_.regions[id].order;
     for (NodeId node : order) place_annotated(node);
     for (NodeId node : order) place_by_inputs(node);
@@ -88,7 +88,7 @@ class DeviceAssigner {
       auto home = op.annotation().empty() ? std::nullopt : resolve(op);
       program_.feed_homes.resize(program_.signature->feeds.size(), kNone);
       if (is_tried(node)) home = mesh_of_all(program_.tried->axes);
-      program_.feed_homes[node.detail] = home ? *home : program_.auto_mesh ? auto_where() : kNone;
+      program_.feed_homes[node.detail] = home ? *home : program_.auto_mesh ? auto_where() : WhereId(kNone);
       if (is_fed_by_parts(program_, node)) return place_parts(id, home);
       place(id, usual_device(program_.signature->feeds[node.detail].task), kNone, [] { return "fed by this task"; });
       return;
@@ -354,7 +354,7 @@ class DeviceAssigner {
   void bodies(NodeId id) {
     const Node owner = program_.nodes[id];
     const auto inputs = program_.inputs(owner);
-    for (RegionId region_id : {owner.detail, owner.detail + 1}) {
+    for (ProgramRegionId region_id : {owner.detail, owner.detail + 1}) {
       const std::vector<PValueId> parameters = program_.regions[region_id].parameters;
       for (std::size_t i = 0; i < parameters.size(); ++i) {
         const PValueId argument = inputs[program_.argument(owner, region_id, i)];

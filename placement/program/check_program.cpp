@@ -13,7 +13,7 @@ class ProgramChecker {
   explicit ProgramChecker(const Program& program)
       : program_(program), made_(program.values.size(), false), seen_(program.nodes.size(), false) {}
 
-  void region(RegionId id) {
+  void region(ProgramRegionId id) {
     if (id >= program_.regions.size()) throw Error(Code::bug, "region {} is not there", id);
     const ProgramRegion& region = program_.regions[id];
     for (const PValueId parameter : region.parameters) made_[parameter] = true;

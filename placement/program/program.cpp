@@ -36,7 +36,7 @@ std::string Where::str() const {
   return "mesh[" + sizes + "]" + device;
 }
 
-std::uint32_t Program::argument(const Node& owner, RegionId body, std::size_t parameter) const {
+std::uint32_t Program::argument(const Node& owner, ProgramRegionId body, std::size_t parameter) const {
   const std::size_t carried = owner.kind == NodeKind::loop ? owner.outputs.count : 0;
   if (parameter < carried) return static_cast<std::uint32_t>(parameter);
   const std::size_t before = owner.kind == NodeKind::loop ? carried : 1;

@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/id.hpp"
 #include "graph/graph.hpp"
 #include "graph/types/halo.hpp"
 #include "kernels/traits.hpp"
@@ -26,10 +27,14 @@
 
 namespace ferry {
 
-using NodeId = std::uint32_t;
-using PValueId = std::uint32_t;  ///< a value of the program
-using WhereId = std::uint32_t;
-using RegionId = std::uint32_t;
+struct Node;
+struct PValue;
+struct ProgramRegion;
+struct Where;
+using NodeId = Id<Node>;
+using PValueId = Id<PValue>;
+using WhereId = Id<Where>;
+using ProgramRegionId = Id<ProgramRegion>;
 
 /// A set of devices: one device, or a mesh of devices.
 struct Where {
@@ -290,7 +295,7 @@ struct Program {
     return {operands.data() + node.first_input, node.inputs};
   }
   /// The index of the input of a loop or branch from which a parameter of its body gets its value.
-  [[nodiscard]] std::uint32_t argument(const Node& owner, RegionId body, std::size_t parameter) const;
+  [[nodiscard]] std::uint32_t argument(const Node& owner, ProgramRegionId body, std::size_t parameter) const;
   [[nodiscard]] const Where& where(const Node& node) const { return wheres[node.where]; }
   /// The number of threads of the first task of `where`.
   [[nodiscard]] int threads(const Where& where) const { return topology->tasks[where.tasks[0]].threads; }

@@ -69,7 +69,7 @@ class ProgramPrinter {
     servings();
     halos();
     unordered();
-    for (RegionId r = 0; r < program_.regions.size(); ++r) region(r);
+    for (ProgramRegionId r = 0; r < program_.regions.size(); ++r) region(r);
     return std::move(out_);
   }
 
@@ -128,7 +128,7 @@ class ProgramPrinter {
       if (named[id] && !ordered[id]) node(id);
   }
 
-  void region(RegionId r) {
+  void region(ProgramRegionId r) {
     const ProgramRegion& region = program_.regions[r];
     std::string head = "region " + std::to_string(r) + " " + std::string(ferry::name_of(region.kind));
     if (r > 0) head += " (" + listed(region.parameters) + ") -> (" + listed(region.results) + ")";

@@ -47,7 +47,7 @@ class Selector {
   }
 
   /// Copies the needed ops of `graph`. Returns, for each value of the graph, the value of the program.
-  std::vector<PValueId> copy_region(const Graph& graph, const std::vector<bool>& needed, RegionId region,
+  std::vector<PValueId> copy_region(const Graph& graph, const std::vector<bool>& needed, ProgramRegionId region,
                                     std::span<const PValueId> arguments) {
     std::vector<PValueId> values(graph.values(), kNone);
     std::size_t parameter = 0;
@@ -62,7 +62,7 @@ class Selector {
     return values;
   }
 
-  PValueId copy_parameter(const Op& op, RegionId region, PValueId argument) {
+  PValueId copy_parameter(const Op& op, ProgramRegionId region, PValueId argument) {
     const Type type = program_.values[argument].type;
     const NodeId node = program_.add(from(op, NodeKind::parameter), {}, {&type, 1});
     finish(op, node, region, nullptr);
@@ -70,7 +70,7 @@ class Selector {
     return program_.nodes[node].outputs[0];
   }
 
-  void copy_op(const Op& op, RegionId region, std::vector<PValueId>& values) {
+  void copy_op(const Op& op, ProgramRegionId region, std::vector<PValueId>& values) {
     const NodeKind kind = kind_of(op);
     program_.apart = program_.apart || op.def().is(kAsynchronous);
     if (kind == NodeKind::loop || kind == NodeKind::branch) return copy_control(op, kind, region, values);
@@ -90,7 +90,7 @@ class Selector {
     finish(op, id, region, &values);
   }
 
-  void copy_control(const Op& op, NodeKind kind, RegionId region, std::vector<PValueId>& values) {
+  void copy_control(const Op& op, NodeKind kind, ProgramRegionId region, std::vector<PValueId>& values) {
     std::vector<PValueId> inputs;
     for (ValueId input : op.inputs()) inputs.push_back(values[input]);
     Node node = from(op, kind);
@@ -100,7 +100,7 @@ class Selector {
     finish(op, program_.add(node, inputs, types), region, &values);
   }
 
-  void finish(const Op& op, NodeId id, RegionId region, std::vector<PValueId>* values) {
+  void finish(const Op& op, NodeId id, ProgramRegionId region, std::vector<PValueId>* values) {
     const Node& node = program_.nodes[id];
     for (std::uint32_t i = 0; i < node.outputs.count; ++i) {
       program_.values[node.outputs[i]].value = op.output(static_cast<int>(i));
@@ -217,7 +217,7 @@ class Selector {
     }
   }
 
-  void check_assign(const Op& op, RegionId region) {
+  void check_assign(const Op& op, ProgramRegionId region) {
     const ValueId variable = op.inputs()[0];
     const Graph& graph = op.graph();
     if (graph.op(graph.producer(variable)).def().role != OpRole::variable)
@@ -234,12 +234,12 @@ class Selector {
   }
 
   /// Copies the two bodies of a loop or branch into new regions, and returns the index of the first.
-  RegionId copy_bodies(const Op& op, bool loop, std::span<const PValueId> inputs) {
+  ProgramRegionId copy_bodies(const Op& op, bool loop, std::span<const PValueId> inputs) {
     const auto carried = static_cast<std::size_t>(loop ? op.attrs().get<std::int64_t>("carried") : 0);
     std::size_t next_capture = loop ? carried : 1;
-    const auto first = static_cast<RegionId>(program_.regions.size());
+    const auto first = static_cast<ProgramRegionId>(program_.regions.size());
     program_.regions.resize(program_.regions.size() + 2);
-    for (RegionId k = 0; k < 2; ++k) {
+    for (ProgramRegionId k = 0; k < 2; ++k) {
       const char* const name = loop ? (k == 0 ? "cond" : "body") : (k == 0 ? "then_branch" : "else_branch");
       const Graph& body = op.graph().subgraph(op.attrs().get<SubgraphRef>(name));
       program_.regions[first + k].kind = !loop    ? Region::Kind::branch
@@ -258,7 +258,7 @@ class Selector {
   }
 
   /// The types of the carried values. Throws Error(plan) if the body changes a type.
-  std::vector<Type> carried_types(const Op& op, RegionId condition) const {
+  std::vector<Type> carried_types(const Op& op, ProgramRegionId condition) const {
     const ProgramRegion& body = program_.regions[condition + 1];
     std::vector<Type> types;
     for (std::size_t i = 0; i < body.results.size(); ++i) {
@@ -273,7 +273,7 @@ class Selector {
     return types;
   }
 
-  std::vector<Type> branch_types(const Op& op, RegionId then_branch) const {
+  std::vector<Type> branch_types(const Op& op, ProgramRegionId then_branch) const {
     const auto& results = program_.regions[then_branch].results;
     const auto& others = program_.regions[then_branch + 1].results;
     std::vector<Type> types;

@@ -48,7 +48,7 @@ class ServingPass {
     find_servers();
     if (servers_.empty() || !find_workers()) return;
     for (const NodeId id : region_) classify_node(id);
-    for (RegionId region = 1; region < program_.regions.size(); ++region)
+    for (ProgramRegionId region = 1; region < program_.regions.size(); ++region)
       for (const NodeId id : program_.regions[region].order) check_nested(id);
     region_ = {};
     for (const NodeId id : first_) emit(id);
@@ -165,7 +165,7 @@ class ServingPass {
   }
 
   [[nodiscard]] bool has_server(const Node& control) {
-    for (const RegionId region : {control.detail, control.detail + 1})
+    for (const ProgramRegionId region : {control.detail, control.detail + 1})
       for (const NodeId id : program_.regions[region].order) {
         const Node& node = program_.nodes[id];
         if ((node.kind == NodeKind::loop || node.kind == NodeKind::branch) && has_server(node)) return true;
@@ -209,7 +209,8 @@ class ServingPass {
   /// Names the first node that reads the node's value.
   [[nodiscard]] std::string reader_of(NodeId id) const {
     for (const Node& node : program_.nodes)
-      if (std::ranges::find(program_.inputs(node), program_.nodes[id].outputs[0]) != program_.inputs(node).end())
+      if (std::ranges::find(program_.inputs(node), PValueId(program_.nodes[id].outputs[0])) !=
+          program_.inputs(node).end())
         return "'" + program_.name(node) + "'" +
                (program_.line(node).known() ? " at " + program_.line(node).str() : std::string());
     return "others";

@@ -28,7 +28,7 @@ FactId FactTable::number(const Fact& fact) {
   return id;
 }
 
-Pieces Memory::pieces(std::uint32_t buffer) const {
+Pieces Memory::pieces(BufferId buffer) const {
   const std::int64_t begin = begin_of(buffer), end = begin + static_cast<std::int64_t>(role_->buffers[buffer].bytes);
   Pieces found;
   for (const HeldPiece& piece : held_[storage_of(*role_, buffer)]) {
@@ -38,7 +38,7 @@ Pieces Memory::pieces(std::uint32_t buffer) const {
   return found;
 }
 
-bool Memory::is_known(std::uint32_t buffer) const {
+bool Memory::is_known(BufferId buffer) const {
   std::int64_t next = 0;
   for (const HeldPiece& piece : pieces(buffer)) {
     if (piece.begin != next) return false;
@@ -47,7 +47,7 @@ bool Memory::is_known(std::uint32_t buffer) const {
   return next == static_cast<std::int64_t>(role_->buffers[buffer].bytes);
 }
 
-void Memory::set(std::uint32_t buffer, const Pieces& pieces) {
+void Memory::set(BufferId buffer, const Pieces& pieces) {
   const std::int64_t begin = begin_of(buffer), end = begin + static_cast<std::int64_t>(role_->buffers[buffer].bytes);
   Pieces& held = held_[storage_of(*role_, buffer)];
   Pieces now;
@@ -71,7 +71,7 @@ void Memory::set(std::uint32_t buffer, const Pieces& pieces) {
   }
 }
 
-void Memory::set(std::uint32_t buffer, FactId fact) {
+void Memory::set(BufferId buffer, FactId fact) {
   const auto bytes = static_cast<std::int64_t>(role_->buffers[buffer].bytes);
   if (bytes == 0)
     set_empty(buffer, fact);

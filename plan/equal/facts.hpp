@@ -61,11 +61,11 @@ class Memory {
       : role_(&role), held_(role.buffers.size()), empty_(role.buffers.size(), kNone) {}
 
   /// The pieces in the buffer, relative to its start.
-  [[nodiscard]] Pieces pieces(std::uint32_t buffer) const;
+  [[nodiscard]] Pieces pieces(BufferId buffer) const;
   /// Whether every byte of the buffer has a fact.
-  [[nodiscard]] bool is_known(std::uint32_t buffer) const;
-  void set(std::uint32_t buffer, const Pieces& pieces);
-  void set(std::uint32_t buffer, FactId fact);
+  [[nodiscard]] bool is_known(BufferId buffer) const;
+  void set(BufferId buffer, const Pieces& pieces);
+  void set(BufferId buffer, FactId fact);
   /// Whether both buffers are the same bytes, maybe in other shapes.
   [[nodiscard]] bool same_bytes(std::uint32_t a, std::uint32_t b) const {
     return storage_of(*role_, a) == storage_of(*role_, b) && begin_of(a) == begin_of(b) &&
@@ -74,21 +74,21 @@ class Memory {
   void forget(std::uint32_t storage) { held_[storage].clear(); }
 
   /// The fact of the value that was written into a buffer without bytes; kNone: nothing was written.
-  [[nodiscard]] std::uint32_t empty(std::uint32_t buffer) const { return empty_[shown_by(buffer)]; }
-  void set_empty(std::uint32_t buffer, std::uint32_t fact) { empty_[shown_by(buffer)] = fact; }
+  [[nodiscard]] std::uint32_t empty(BufferId buffer) const { return empty_[shown_by(buffer)]; }
+  void set_empty(BufferId buffer, std::uint32_t fact) { empty_[shown_by(buffer)] = fact; }
 
   [[nodiscard]] const Pieces& held(std::uint32_t storage) const { return held_[storage]; }
   void restore(std::uint32_t storage, Pieces pieces) { held_[storage] = std::move(pieces); }
   [[nodiscard]] std::uint32_t storages() const { return static_cast<std::uint32_t>(held_.size()); }
 
  private:
-  [[nodiscard]] std::int64_t begin_of(std::uint32_t buffer) const {
+  [[nodiscard]] std::int64_t begin_of(BufferId buffer) const {
     return static_cast<std::int64_t>(role_->buffers[buffer].offset - role_->buffers[storage_of(*role_, buffer)].offset);
   }
 
   /// The buffer without bytes that this buffer shows as a view, or the buffer itself.
-  [[nodiscard]] std::uint32_t shown_by(std::uint32_t buffer) const {
-    const std::uint32_t storage = storage_of(*role_, buffer);
+  [[nodiscard]] BufferId shown_by(BufferId buffer) const {
+    const BufferId storage = storage_of(*role_, buffer);
     return role_->buffers[storage].bytes == 0 ? storage : buffer;
   }
 

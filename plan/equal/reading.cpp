@@ -7,20 +7,20 @@
 
 namespace ferry::equal {
 
-TypeId PlanWalk::type(Class& c, std::uint32_t buffer) {
+TypeId PlanWalk::type(Class& c, BufferId buffer) {
   TypeId& known = c.types[buffer];
   if (known == kNone) known = terms_.type(whole_type(plan_, c.role->buffers[buffer]));
   return known;
 }
 
-bool PlanWalk::parts_follow(const PlanClass& role, std::uint32_t buffer, std::int64_t dim) {
+bool PlanWalk::parts_follow(const PlanClass& role, BufferId buffer, std::int64_t dim) {
   const Sizes& sizes = role.buffers[buffer].sizes;
   for (std::size_t d = 0; d < static_cast<std::size_t>(dim) && d < sizes.size(); ++d)
     if (sizes[d] != 1) return false;
   return true;
 }
 
-Fact PlanWalk::read(Class& c, std::uint32_t buffer, const Instruction& i) {
+Fact PlanWalk::read(Class& c, BufferId buffer, const Instruction& i) {
   if (c.role->buffers[buffer].bytes == 0) return read_empty(c, buffer, i);
   const Pieces pieces = c.memory.pieces(buffer);
   const auto bytes = static_cast<std::int64_t>(c.role->buffers[buffer].bytes);
@@ -36,7 +36,7 @@ Fact PlanWalk::read(Class& c, std::uint32_t buffer, const Instruction& i) {
   throw_not_proved(c, i, "it reads " + named(c, buffer) + ", which was put together from parts of other values");
 }
 
-Fact PlanWalk::read_summed(Class& c, std::uint32_t buffer, const Instruction& i) {
+Fact PlanWalk::read_summed(Class& c, BufferId buffer, const Instruction& i) {
   Fact fact = read(c, buffer, i);
   if (!fact.owed.empty())
     throw_difference(c, i,
@@ -47,7 +47,7 @@ Fact PlanWalk::read_summed(Class& c, std::uint32_t buffer, const Instruction& i)
 }
 
 /// Reads a part without elements, which equals the part of any value. The buffer's name identifies the value.
-Fact PlanWalk::read_empty(Class& c, std::uint32_t buffer, const Instruction& i) {
+Fact PlanWalk::read_empty(Class& c, BufferId buffer, const Instruction& i) {
   const Buffer& b = c.role->buffers[buffer];
   const TypeId id = type(c, buffer);
   if (const std::uint32_t known = c.memory.empty(buffer); known != kNone) {
@@ -63,14 +63,14 @@ Fact PlanWalk::read_empty(Class& c, std::uint32_t buffer, const Instruction& i) 
       c, i, "it reads " + named(c, buffer) + ", a part without elements of a value that the graph does not name");
 }
 
-const TypedTerm* PlanWalk::named_value(const Class& c, std::uint32_t buffer) const {
+const TypedTerm* PlanWalk::named_value(const Class& c, BufferId buffer) const {
   const std::string_view name = plan_.string(c.role->buffers[buffer].name);
   for (std::size_t f = c.frames.size(); f > 0; --f)
     if (const TypedTerm* const value = graph_.named(c.frames[f - 1].place, name)) return value;
   return nullptr;
 }
 
-std::optional<Fact> PlanWalk::part_of_named(Class& c, const Fact& fact, std::uint32_t buffer) {
+std::optional<Fact> PlanWalk::part_of_named(Class& c, const Fact& fact, BufferId buffer) {
   const TypedTerm* const whole = named_value(c, buffer);
   const Partition parts = partition_of(c, buffer);
   if (whole == nullptr || whole->type != type(c, buffer) || !geometry_.is_part(parts.window)) return std::nullopt;
@@ -93,7 +93,7 @@ bool PlanWalk::is_part_of(const TypedTerm& part, const TypedTerm& whole, const B
   return cut && terms_.has_part(whole, part, *cut, box[*cut].begin);
 }
 
-Fact PlanWalk::view_as(Class& c, const Fact& fact, std::uint32_t buffer, const Instruction& i) {
+Fact PlanWalk::view_as(Class& c, const Fact& fact, BufferId buffer, const Instruction& i) {
   const Buffer& b = c.role->buffers[buffer];
   const TypeId id = type(c, buffer);
   if (fact.value.type == id && fact.window == b.window) return fact;
@@ -113,7 +113,7 @@ Fact PlanWalk::view_as(Class& c, const Fact& fact, std::uint32_t buffer, const I
                        " in other parts or in another order");
 }
 
-std::optional<Fact> PlanWalk::joined(Class& c, const Pieces& pieces, std::uint32_t buffer) {
+std::optional<Fact> PlanWalk::joined(Class& c, const Pieces& pieces, BufferId buffer) {
   const Buffer& b = c.role->buffers[buffer];
   const TypeId id = type(c, buffer);
   const std::vector<std::int64_t>& sizes = terms_.sizes(id);

@@ -71,7 +71,7 @@ void PlanWalk::check_ports() {
 // ---- Order ----
 
 /// Walks a region in all classes. A class that must wait for a message is continued after the other classes.
-void PlanWalk::walk_all(std::uint32_t region) {
+void PlanWalk::walk_all(RegionId region) {
   for (Class& c : classes_) c.frames.push_back({.region = region, .place = "step"});
   bool moved = true, left = true;
   while (moved && left) {
@@ -166,11 +166,11 @@ void PlanWalk::finish(Class& c) {
     finish_branch(c, frame);
 }
 
-std::set<std::uint32_t> PlanWalk::written(const Class& c, std::uint32_t region) const {
+std::set<std::uint32_t> PlanWalk::written(const Class& c, RegionId region) const {
   std::set<std::uint32_t> all;
   for (const std::uint32_t k : c.role->regions[region].instructions) {
     const Instruction& i = c.role->instructions[k];
-    for (const std::uint32_t b : c.role->outputs(i)) all.insert(storage_of(*c.role, b));
+    for (const BufferId b : c.role->outputs(i)) all.insert(storage_of(*c.role, b));
     if (i.what == Opcode::loop || i.what == Opcode::branch) all.merge(written_by(c, i));
     if (i.what == Opcode::tiles || i.what == Opcode::stencil) all.merge(written(c, i.region()));
   }
@@ -179,7 +179,7 @@ std::set<std::uint32_t> PlanWalk::written(const Class& c, std::uint32_t region) 
 
 // ---- Loops and branches ----
 
-std::uint32_t PlanWalk::carried_number(const Class& c, const LoopTerms& loop, std::uint32_t buffer,
+std::uint32_t PlanWalk::carried_number(const Class& c, const LoopTerms& loop, BufferId buffer,
                                        const Instruction& i) const {
   const TypedTerm* const value = graph_.named(c.frames.back().place, plan_.string(c.role->buffers[buffer].name));
   if (value != nullptr)
@@ -203,7 +203,7 @@ void PlanWalk::enter_loop(Class& c, std::uint32_t index) {
   if (found == graph_.loops.end()) throw_difference(c, i, "the graph has no such loop there");
   const LoopTerms& loop = found->second;
   std::vector<std::pair<std::uint32_t, Fact>> carried;
-  for (const std::uint32_t b : c.role->outputs(i)) {
+  for (const BufferId b : c.role->outputs(i)) {
     const std::uint32_t k = carried_number(c, loop, b, i);
     const Fact fact = read_summed(c, b, i);
     if (fact.value.term != loop.initial[k].term && !has_nothing(c, b))
@@ -227,7 +227,7 @@ void PlanWalk::finish_loop(Class& c, const Frame& frame) {
     return;
   }
   std::vector<std::pair<std::uint32_t, Fact>> results;
-  for (const std::uint32_t b : c.role->outputs(i)) {
+  for (const BufferId b : c.role->outputs(i)) {
     const std::uint32_t k = carried_number(c, loop, b, i);
     const Fact fact = read_summed(c, b, i);
     if (fact.value.term != loop.results[k].term && !has_nothing(c, b))
@@ -253,7 +253,7 @@ void PlanWalk::enter_branch(Class& c, std::uint32_t index) {
 void PlanWalk::finish_branch(Class& c, const Frame& frame) {
   const Instruction& i = c.role->instructions[frame.owner];
   std::vector<Fact> made;
-  for (const std::uint32_t b : c.role->outputs(i)) made.push_back(read_summed(c, b, i));
+  for (const BufferId b : c.role->outputs(i)) made.push_back(read_summed(c, b, i));
   if (frame.region == i.region()) {
     for (const auto& [storage, pieces] : frame.before) c.memory.restore(storage, pieces);
     Frame other = frame;
@@ -470,7 +470,7 @@ std::string PlanWalk::described(const Class& c, const Instruction& i) const {
   return text + " on task " + std::to_string(geometry_.tasks_of(c.number)[0]);
 }
 
-std::string PlanWalk::named(const Class& c, std::uint32_t buffer) const {
+std::string PlanWalk::named(const Class& c, BufferId buffer) const {
   const std::uint32_t name = c.role->buffers[buffer].name;
   return name == kNone ? "buffer %" + std::to_string(buffer) : formatted("'{}' (%{})", plan_.string(name), buffer);
 }

@@ -37,7 +37,8 @@ class PlanWalk {
  private:
   /// A region of a class on the stack of the walk.
   struct Frame {
-    std::uint32_t region = 0, next = 0;
+    RegionId region = 0;
+    std::uint32_t next = 0;
     std::string place;            ///< place of the region in the graph: "step/while_1/0"
     std::uint32_t owner = kNone;  ///< the loop or branch, as an instruction of the class
     TermId predicate = kNoTerm;   ///< for a branch
@@ -81,7 +82,7 @@ class PlanWalk {
 
   // ---- walk.cpp: order, control flow, messages, ends ----
   void check_ports();
-  void walk_all(std::uint32_t region);
+  void walk_all(RegionId region);
   bool advance(Class& c);
   bool execute(Class& c, std::uint32_t index);
   void finish(Class& c);
@@ -101,38 +102,36 @@ class PlanWalk {
   void check_variables(Class& c);
   void check_kept(Class& c);
   void check_effects() const;
-  [[nodiscard]] std::set<std::uint32_t> written(const Class& c, std::uint32_t region) const;
+  [[nodiscard]] std::set<std::uint32_t> written(const Class& c, RegionId region) const;
   /// Like written(), for both regions of a loop or branch.
   [[nodiscard]] std::set<std::uint32_t> written_by(const Class& c, const Instruction& i) const;
-  [[nodiscard]] std::uint32_t carried_number(const Class& c, const LoopTerms& loop, std::uint32_t buffer,
+  [[nodiscard]] std::uint32_t carried_number(const Class& c, const LoopTerms& loop, BufferId buffer,
                                              const Instruction& i) const;
 
   // ---- reading.cpp: facts of buffers ----
-  [[nodiscard]] Fact read(Class& c, std::uint32_t buffer, const Instruction& i);
-  [[nodiscard]] Fact read_empty(Class& c, std::uint32_t buffer, const Instruction& i);
-  [[nodiscard]] Fact view_as(Class& c, const Fact& fact, std::uint32_t buffer, const Instruction& i);
-  [[nodiscard]] std::optional<Fact> joined(Class& c, const Pieces& pieces, std::uint32_t buffer);
+  [[nodiscard]] Fact read(Class& c, BufferId buffer, const Instruction& i);
+  [[nodiscard]] Fact read_empty(Class& c, BufferId buffer, const Instruction& i);
+  [[nodiscard]] Fact view_as(Class& c, const Fact& fact, BufferId buffer, const Instruction& i);
+  [[nodiscard]] std::optional<Fact> joined(Class& c, const Pieces& pieces, BufferId buffer);
   /// The fact of a buffer that has the name of a concatenation in the graph. `fact` is the fact of its bytes. Nothing,
   /// unless these are the elements of the concatenation that each task of the class has.
-  [[nodiscard]] std::optional<Fact> part_of_named(Class& c, const Fact& fact, std::uint32_t buffer);
+  [[nodiscard]] std::optional<Fact> part_of_named(Class& c, const Fact& fact, BufferId buffer);
   /// Whether `part` has the elements of the concatenation `whole` in the box, which cuts one dim.
   [[nodiscard]] bool is_part_of(const TypedTerm& part, const TypedTerm& whole, const Box& box);
   /// The value of the graph that has the buffer's name, or null.
-  [[nodiscard]] const TypedTerm* named_value(const Class& c, std::uint32_t buffer) const;
+  [[nodiscard]] const TypedTerm* named_value(const Class& c, BufferId buffer) const;
   /// Like read(), and throws Stop if the value has pending reductions or is in blocks.
-  [[nodiscard]] Fact read_summed(Class& c, std::uint32_t buffer, const Instruction& i);
+  [[nodiscard]] Fact read_summed(Class& c, BufferId buffer, const Instruction& i);
   /// Whether a task's part has no elements. Such a part equals the part of any value.
-  [[nodiscard]] static bool has_nothing(const Class& c, std::uint32_t buffer) {
-    return c.role->buffers[buffer].bytes == 0;
-  }
-  void write(Class& c, std::uint32_t buffer, const Fact& fact) { c.memory.set(buffer, facts_.number(fact)); }
-  [[nodiscard]] TypeId type(Class& c, std::uint32_t buffer);
+  [[nodiscard]] static bool has_nothing(const Class& c, BufferId buffer) { return c.role->buffers[buffer].bytes == 0; }
+  void write(Class& c, BufferId buffer, const Fact& fact) { c.memory.set(buffer, facts_.number(fact)); }
+  [[nodiscard]] TypeId type(Class& c, BufferId buffer);
   [[nodiscard]] Partition partition_of(const Fact& fact) const { return {terms_.sizes(fact.value.type), fact.window}; }
-  [[nodiscard]] Partition partition_of(Class& c, std::uint32_t buffer) {
+  [[nodiscard]] Partition partition_of(Class& c, BufferId buffer) {
     return {terms_.sizes(type(c, buffer)), c.role->buffers[buffer].window};
   }
   /// Whether the parts of this dim follow one another in the buffer, in order.
-  [[nodiscard]] static bool parts_follow(const PlanClass& role, std::uint32_t buffer, std::int64_t dim);
+  [[nodiscard]] static bool parts_follow(const PlanClass& role, BufferId buffer, std::int64_t dim);
 
   // ---- kernels.cpp ----
   void run(Class& c, const Instruction& i);
@@ -165,7 +164,7 @@ class PlanWalk {
 
   // ---- texts ----
   [[nodiscard]] std::string described(const Class& c, const Instruction& i) const;
-  [[nodiscard]] std::string named(const Class& c, std::uint32_t buffer) const;
+  [[nodiscard]] std::string named(const Class& c, BufferId buffer) const;
   [[noreturn]] void throw_difference(const Class& c, const Instruction& i, const std::string& why) const;
   [[noreturn]] void throw_not_proved(const Class& c, const Instruction& i, const std::string& why) const;
   [[noreturn]] void throw_wrong_value(const std::string& what, TermId has, TermId wanted) const;

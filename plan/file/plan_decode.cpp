@@ -264,7 +264,7 @@ class Decoder {
       return PlanDevice{one_of(d.kind(), DeviceKind::gpu), d.index(), d.step_bytes(), d.state_bytes()};
     });
     result.buffers = list(*c.buffers(), [&](const fbs::Buffer& b) { return buffer(b, sizes); });
-    result.operands = numbers(*c.operands());
+    result.operands.assign(c.operands()->begin(), c.operands()->end());
     result.waits = list(*c.waits(), [](const fbs::Wait& w) { return Wait{w.strand(), w.count()}; });
     result.instructions = list(*c.instructions(), [](const fbs::Instruction& i) {
       return Instruction{one_of(i.what(), Opcode::stencil),

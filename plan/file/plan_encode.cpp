@@ -219,7 +219,8 @@ class Encoder {
                          number(b.dtype), b.bounded);
     });
     const auto sizes = out_.CreateVector(all_sizes);
-    const auto operands = out_.CreateVector(role.operands);
+    const auto operands = out_.CreateVector<std::uint32_t>(
+        role.operands.size(), [&](std::size_t k) -> std::uint32_t { return role.operands[k]; });
     const auto waits = structs(role.waits, [](const Wait& w) { return fbs::Wait(w.strand, w.count); });
     const auto instructions = structs(role.instructions, [](const Instruction& i) {
       return fbs::Instruction(number(i.what), i.strand, i.op, i.name, i.attrs, i.line, i.target, i.other,

@@ -50,7 +50,7 @@ std::string device(const PlanDevice& device) {
 }
 
 /// The text of a strand: "t1" for a thread, "gpu:0.in" for a queue.
-std::string strand_text(const PlanClass& role, std::uint32_t strand) {
+std::string strand_text(const PlanClass& role, StrandId strand) {
   if (strand < role.threads) return "t" + std::to_string(strand);
   const PlanQueue& queue = role.queues[strand - role.threads];
   const PlanDevice& device = role.devices[queue.device];
@@ -223,7 +223,7 @@ class Printer {
 
   /// Counts the traffic of the tasks of a class in the region. Each iteration of a loop and each side of a branch in it
   /// counts under a separate title, if it has traffic, because the plan does not say how often it runs.
-  void count_class(std::uint32_t plan_class, std::uint32_t region, const std::string& what) {
+  void count_class(std::uint32_t plan_class, RegionId region, const std::string& what) {
     const PlanClass& role = plan_.classes[plan_class];
     const Traffic here = of_classes_->of(plan_class, region);
     if (here != Traffic{}) count_of(what) += here;

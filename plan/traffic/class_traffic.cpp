@@ -142,7 +142,7 @@ class SendsByLink {
 
 /// The traffic of one task in a region, without its collectives; calls of_collective(number) for each collective.
 template <class F>
-Traffic traffic_of_region(const Plan& plan, const PlanClass& role, std::uint32_t region, F of_collective) {
+Traffic traffic_of_region(const Plan& plan, const PlanClass& role, RegionId region, F of_collective) {
   const Range range = role.regions[region].instructions;
   Traffic total;
   for (const std::uint32_t i : range) {
@@ -170,7 +170,7 @@ Traffic traffic_of_region(const Plan& plan, const PlanClass& role, std::uint32_t
 
 }  // namespace
 
-Traffic traffic_of(const Plan& plan, int task, std::uint32_t region) {
+Traffic traffic_of(const Plan& plan, int task, RegionId region) {
   Traffic collectives;
   Traffic total = traffic_of_region(plan, plan.class_for(task), region, [&](std::uint32_t number) {
     collectives += traffic_of_collective(plan, plan.collectives[number], task);
@@ -178,7 +178,7 @@ Traffic traffic_of(const Plan& plan, int task, std::uint32_t region) {
   return total += collectives;
 }
 
-std::vector<DeviceWork> work_of(const Plan& plan, int task, std::uint32_t region) {
+std::vector<DeviceWork> work_of(const Plan& plan, int task, RegionId region) {
   const PlanClass& role = plan.class_for(task);
   std::vector<DeviceWork> work(role.devices.size());
   const Range range = role.regions[region].instructions;
@@ -215,7 +215,7 @@ std::vector<LinkTraffic> sends_of_collective(const Plan& plan, const Collective&
   return sum.list();
 }
 
-std::vector<LinkTraffic> sends_of(const Plan& plan, int task, std::uint32_t region) {
+std::vector<LinkTraffic> sends_of(const Plan& plan, int task, RegionId region) {
   const PlanClass& role = plan.class_for(task);
   const Range range = role.regions[region].instructions;
   SendsByLink sum;
@@ -266,7 +266,7 @@ ClassTraffic::ClassTraffic(const Plan& plan) : plan_(plan), tasks_(plan.classes.
   for (const std::uint32_t plan_class : plan.class_of) ++tasks_[plan_class];
 }
 
-Traffic ClassTraffic::of(std::uint32_t plan_class, std::uint32_t region) {
+Traffic ClassTraffic::of(std::uint32_t plan_class, RegionId region) {
   Traffic total;
   const Traffic of_each = traffic_of_region(plan_, plan_.classes[plan_class], region,
                                             [&](std::uint32_t number) { total += of_collective(number)[plan_class]; });

@@ -20,7 +20,7 @@ class ClassTraffic {
   explicit ClassTraffic(const Plan& plan);
 
   /// The traffic of one run of a region of the class, without the regions nested in it.
-  [[nodiscard]] Traffic of(std::uint32_t plan_class, std::uint32_t region);
+  [[nodiscard]] Traffic of(std::uint32_t plan_class, RegionId region);
 
  private:
   /// The traffic of each class in one run of the collective.
@@ -35,7 +35,7 @@ class ClassTraffic {
 [[nodiscard]] DeviceWork work_of_copy(PlanQueue::Role queue, std::uint64_t bytes);
 /// The work of each device in one run of a region of the task's class, without the regions nested in it, by index into
 /// PlanClass::devices. The host's entry is 0. Replays are counted as if each stretch was captured already.
-[[nodiscard]] std::vector<DeviceWork> work_of(const Plan& plan, int task, std::uint32_t region);
+[[nodiscard]] std::vector<DeviceWork> work_of(const Plan& plan, int task, RegionId region);
 
 /// The messages from one task to another.
 struct LinkTraffic {
@@ -47,7 +47,7 @@ struct LinkTraffic {
 /// The messages that one run of a region of the task's class sends, without the regions nested in it, by receiver,
 /// ascending. These are the sent_messages and sent_bytes of traffic_of() for each link. The plan must have passed the
 /// verifier.
-[[nodiscard]] std::vector<LinkTraffic> sends_of(const Plan& plan, int task, std::uint32_t region);
+[[nodiscard]] std::vector<LinkTraffic> sends_of(const Plan& plan, int task, RegionId region);
 /// The same for one collective; empty for a task that is not its member.
 [[nodiscard]] std::vector<LinkTraffic> sends_of_collective(const Plan& plan, const Collective& collective, int task);
 

@@ -14,7 +14,7 @@ namespace {
 /// Bytes [begin, end) of a buffer, which another buffer has as a part.
 struct Part {
   std::uint64_t begin = 0, end = 0;
-  std::uint32_t buffer = 0;
+  BufferId buffer = 0;
   std::vector<std::uint32_t> views;  ///< other buffers with the same bytes
   [[nodiscard]] auto bytes() const { return std::tuple(begin, end); }
 };
@@ -63,7 +63,7 @@ class Buckets {
     const Parts *sent = nullptr, *received = nullptr;
   };
 
-  [[nodiscard]] std::string named(std::uint32_t c, std::uint32_t buffer) const {
+  [[nodiscard]] std::string named(std::uint32_t c, BufferId buffer) const {
     return "buffer " + std::to_string(buffer) + " (" +
            std::string(plan_.string(plan_.classes[c].buffers[buffer].name)) + ") of task " +
            std::to_string(tables_.tasks_of[c][0]);
@@ -164,7 +164,7 @@ class Buckets {
              ": other values are received than sent, or in other places");
   }
 
-  [[nodiscard]] std::string_view name_on(std::int32_t task, std::uint32_t buffer) const {
+  [[nodiscard]] std::string_view name_on(std::int32_t task, BufferId buffer) const {
     return plan_.string(plan_.class_for(task).buffers[buffer].name);
   }
 

@@ -81,7 +81,7 @@ NamesOfWhole names_of_whole(const PlanClass& role) {
   NamesOfWhole names;
   for (std::uint32_t b = 0; b < role.buffers.size(); ++b) {
     const Buffer& buffer = role.buffers[b];
-    const std::uint32_t whole = buffer.view_of == kNone ? b : buffer.view_of;
+    const BufferId whole = buffer.view_of == kNone ? BufferId(b) : buffer.view_of;
     if (buffer.name != kNone && buffer.bytes == role.buffers[whole].bytes) names.emplace(whole, buffer.name);
   }
   return names;

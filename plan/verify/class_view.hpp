@@ -30,7 +30,7 @@ class ClassView {
     for (std::uint32_t k = 0; k < range.count; ++k) f(operand(range, k));
   }
   template <class F>
-  void each_instruction(std::uint32_t region, F f) const {
+  void each_instruction(RegionId region, F f) const {
     const Range range = class_.regions[region].instructions;
     for (const std::uint32_t k : range) f(class_.instructions[k]);
   }

@@ -121,7 +121,7 @@ struct BufferUse {
   enum class By : std::uint8_t { channel, collective, stencil };
   By by = By::channel;
   std::uint32_t number = 0;  ///< of the channel, collective, or the stencil's region
-  std::uint32_t buffer = 0;
+  BufferId buffer = 0;
   bool operator<(const BufferUse& other) const {
     return std::tie(by, number, buffer) < std::tie(other.by, other.number, other.buffer);
   }
@@ -174,7 +174,7 @@ class ClassMemory {
     for (std::uint32_t b = 0; b < class_.buffers.size(); ++b) check_place(b);
     for (const Instruction& i : class_.instructions)
       if (i.what == Opcode::tiles || i.what == Opcode::stencil) measure_slots(i);
-    for (std::uint32_t region : {0U, 1U}) find_effects(region);
+    for (RegionId region : {0U, 1U}) find_effects(region);
     Contents memory(arenas_);
     for (const PlanVariable& variable : class_.variables) write(memory, variable.buffer);
     walk(memory, 0);
@@ -255,7 +255,7 @@ class ClassMemory {
             b.offset + b.bytes};
   }
   [[nodiscard]] bool has_bytes(std::uint32_t id) const { return class_.buffers[id].space != Buffer::Space::none; }
-  [[nodiscard]] std::uint32_t storage(std::uint32_t id) const {
+  [[nodiscard]] BufferId storage(BufferId id) const {
     return class_.buffers[id].view_of == kNone ? id : class_.buffers[id].view_of;
   }
 
@@ -276,7 +276,7 @@ class ClassMemory {
     for (std::uint32_t k = 0; k < range.count; ++k) f(class_.operands[range[k]], k);
   }
   template <class F>
-  void each_instruction(std::uint32_t region, F f) const {
+  void each_instruction(RegionId region, F f) const {
     const Range range = class_.regions[region].instructions;
     for (const std::uint32_t k : range) f(class_.instructions[k]);
   }
@@ -295,7 +295,7 @@ class ClassMemory {
     if (i.scratch != kNone) f(i.scratch, true);
   }
 
-  void find_effects(std::uint32_t region) {
+  void find_effects(RegionId region) {
     effects_[region].resize(arenas_);
     each_instruction(region, [&](const Instruction& i) {
       if (i.what == Opcode::loop || i.what == Opcode::branch) {
@@ -359,7 +359,7 @@ class ClassMemory {
     each(range, [&](std::uint32_t id, std::uint32_t) { read(memory, id, i); });
   }
 
-  void walk(Contents& memory, std::uint32_t region) {
+  void walk(Contents& memory, RegionId region) {
     each_instruction(region, [&](const Instruction& i) { execute(memory, i); });
   }
 
@@ -500,7 +500,7 @@ class ClassMemory {
   void check_changes(const Instruction& loop) const {
     bool changes = false;
     const Span at = span(class_.inputs(loop)[0]);
-    for (const std::uint32_t region : {loop.region(), loop.other_region()})
+    for (const RegionId region : {loop.region(), loop.other_region()})
       effects_[region][at.arena].visit(at.begin, at.end, [&](std::uint64_t, std::uint64_t, const Effect* effect) {
         changes = changes || effect != nullptr;
       });

@@ -17,7 +17,7 @@ std::uint64_t message_bytes(const Buffer& buffer) {
 struct ChannelEnd {
   std::uint32_t site = 0;
   std::uint32_t index = 0;  ///< in the class's list
-  std::uint32_t buffer = kNone;
+  BufferId buffer = kNone;
 };
 
 /// The instructions of one channel.
@@ -141,7 +141,7 @@ class Messages {
 
   void check() {
     for (class_ = 0; class_ < plan_.classes.size(); ++class_)
-      for (std::uint32_t region = 0; region < plan_class().regions.size(); ++region) walk(region);
+      for (RegionId region = 0; region < plan_class().regions.size(); ++region) walk(region);
     for (std::uint32_t channel = 0; channel < plan_.channels.size(); ++channel) check_channel(channel);
     for (std::uint32_t collective = 0; collective < plan_.collectives.size(); ++collective)
       check_collective(collective);
@@ -150,7 +150,7 @@ class Messages {
  private:
   const PlanClass& plan_class() const { return plan_.classes[class_]; }
 
-  void walk(std::uint32_t region) {
+  void walk(RegionId region) {
     const Range range = plan_class().regions[region].instructions;
     const std::uint32_t site = tables_.site_of[class_][region];
     for (const std::uint32_t k : range) {
@@ -265,7 +265,7 @@ class Messages {
     const auto note = [&](const Instruction& kernel, const Maker& maker) {
       if (kernel.what == Opcode::kernel && kernel.outputs.count == 1) all.of[c.outputs(kernel)[0]] = maker;
     };
-    for (std::uint32_t region = 0; region < c.regions.size(); ++region) {
+    for (RegionId region = 0; region < c.regions.size(); ++region) {
       const Range range = c.regions[region].instructions;
       if (c.regions[region].kind == Region::Kind::tile) continue;
       for (const std::uint32_t k : range) {

@@ -43,7 +43,7 @@ class PartialSums : ClassView {
 
   /// Returns the number of outputs of kernels that begin a partial sum.
   std::size_t check() {
-    for (const std::uint32_t region : {0U, 1U}) walk(region);
+    for (const RegionId region : {0U, 1U}) walk(region);
     for (const PlanVariable& variable : class_.variables)
       if (const MissingReductions owed = owed_by(variable.buffer); !owed.empty())
         reject(formatted("variable '{}' on task {} would keep {}", plan_.string(variable.name), task_,
@@ -52,7 +52,7 @@ class PartialSums : ClassView {
   }
 
  private:
-  void walk(std::uint32_t region) {
+  void walk(RegionId region) {
     each_instruction(region, [&](const Instruction& i) { visit(i); });
   }
 
@@ -76,7 +76,7 @@ class PartialSums : ClassView {
       case Opcode::loop:
       case Opcode::branch:
         if (i.what == Opcode::loop) require_whole(i, i.outputs);  // the initial values of the loop
-        for (const std::uint32_t region : {i.region(), i.other_region()}) {
+        for (const RegionId region : {i.region(), i.other_region()}) {
           walk(region);
           require_whole(i, i.inputs);
           require_whole(i, i.outputs);

@@ -89,7 +89,7 @@ class SiteWalk {
     }
   }
 
-  [[nodiscard]] std::uint32_t inner_site(std::uint32_t w, std::uint32_t region) const {
+  [[nodiscard]] std::uint32_t inner_site(std::uint32_t w, RegionId region) const {
     return tables_.site_of[walkers_[w].plan_class][region];
   }
   [[nodiscard]] bool has_messages(std::uint32_t w, const Instruction& i) const {

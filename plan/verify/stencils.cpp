@@ -19,7 +19,7 @@ class Stencils : ClassView {
 
   std::size_t check() {
     std::size_t found = 0;
-    for (std::uint32_t region = 0; region < class_.regions.size(); ++region)
+    for (RegionId region = 0; region < class_.regions.size(); ++region)
       each_instruction(region, [&](const Instruction& i) {
         if (i.what == Opcode::stencil_begin) check_begin(i, region);
         if (i.what != Opcode::stencil) return;

@@ -32,7 +32,7 @@ class Swaps : ClassView {
       swaps.push_back(&i);
     });
     for (const Instruction* const swap : swaps)
-      for (const std::uint32_t region : {loop.region(), loop.other_region()})
+      for (const RegionId region : {loop.region(), loop.other_region()})
         each_instruction(region, [&](const Instruction& i) { check_inside(*swap, i); });
     checked_.insert(swaps.begin(), swaps.end());
   }
@@ -40,7 +40,7 @@ class Swaps : ClassView {
   [[nodiscard]] std::uint32_t next(const Instruction& swap) const { return operand(swap.inputs, 0); }
   [[nodiscard]] std::uint32_t carried(const Instruction& swap) const { return operand(swap.outputs, 0); }
   [[nodiscard]] std::uint32_t storage(std::uint32_t b) const {
-    return class_.buffers[b].view_of == kNone ? b : class_.buffers[b].view_of;
+    return class_.buffers[b].view_of == kNone ? BufferId(b) : class_.buffers[b].view_of;
   }
 
   /// Checks that the two buffers have bytes of their own, equally many, and that the loop carries the output.

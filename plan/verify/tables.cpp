@@ -28,14 +28,14 @@ class Sites {
     for (std::uint32_t c = 0; c < plan_.classes.size(); ++c) {
       class_ = c;
       tables_.site_of.emplace_back(plan_.classes[c].regions.size(), kNone);
-      for (std::uint32_t region : {0U, 1U}) enter(region, region);
+      for (RegionId region : {0U, 1U}) enter(region, region);
     }
     for (std::size_t s = tables_.sites.size(); s > 2; --s)  // parents come before their children
       if (tables_.sites[s - 1].has_messages) tables_.sites[tables_.sites[s - 1].parent].has_messages = true;
   }
 
  private:
-  void enter(std::uint32_t region, std::uint32_t site) {
+  void enter(RegionId region, std::uint32_t site) {
     tables_.site_of[class_][region] = site;
     tables_.sites[site].regions.push_back({class_, region});
     const PlanClass& c = plan_.classes[class_];

@@ -59,12 +59,12 @@ class Strands {
     return several;
   }
 
-  [[nodiscard]] std::string strand_name(std::uint32_t strand) const {
+  [[nodiscard]] std::string strand_name(StrandId strand) const {
     return strand < class_.threads ? "thread " + std::to_string(strand)
                                    : "queue " + std::to_string(strand - class_.threads);
   }
 
-  void walk(std::uint32_t region) {
+  void walk(RegionId region) {
     clocks_.assign(class_.strands(), std::vector<std::uint32_t>(class_.strands(), 0));
     clock_history_.assign(class_.strands(), {});
     counts_.assign(class_.strands(), 0);
@@ -77,7 +77,7 @@ class Strands {
                describe(plan_, *last_of(range, queue)));
   }
 
-  [[nodiscard]] const Instruction* last_of(Range range, std::uint32_t strand) const {
+  [[nodiscard]] const Instruction* last_of(Range range, StrandId strand) const {
     std::uint32_t at = range.first + range.count - 1;
     while (class_.instructions[at].strand != strand) --at;
     return &class_.instructions[at];
@@ -113,7 +113,7 @@ class Strands {
     for (std::uint32_t k = 0; k < i.outputs.count; ++k) access(class_.outputs(i)[k], true, i, now);
     if (i.scratch != kNone) access(i.scratch, true, i, now);
     if (i.what != Opcode::loop && i.what != Opcode::branch) return;
-    for (const std::uint32_t region : {i.region(), i.other_region()}) {
+    for (const RegionId region : {i.region(), i.other_region()}) {
       const Range range = class_.regions[region].instructions;
       for (const std::uint32_t k : range) touch(class_.instructions[k], now);
     }
@@ -170,7 +170,7 @@ class Strands {
     bytes.emplace(at, std::move(rest));
   }
 
-  void check_order(const Moment& earlier, std::uint32_t buffer, const Instruction& i, const Moment& now) const {
+  void check_order(const Moment& earlier, BufferId buffer, const Instruction& i, const Moment& now) const {
     if (earlier.instruction == nullptr || clocks_[now.strand][earlier.strand] >= earlier.count) return;
     const std::string_view name = plan_.string(class_.buffers[buffer].name);
     reject(describe(plan_, *earlier.instruction) + " on " + strand_name(earlier.strand) + " and " + describe(plan_, i) +

@@ -204,7 +204,7 @@ class Tiles : ClassView {
   }
 
   /// Checks that a buffer in a slot is used in one tile region only.
-  void check_slots(const Instruction& i, std::uint32_t region) {
+  void check_slots(const Instruction& i, RegionId region) {
     for (const Range range : {i.inputs, i.outputs})
       each(range, [&](std::uint32_t b) {
         if (!in_slot(b)) return;

@@ -102,7 +102,7 @@ class Turns {
   /// Checks that in a turn only assignments set variables, and that each assignment allows the server's staleness.
   void check_sets(const Instruction& i) const {
     if (!in_turn()) return;
-    const auto is_variable = [&](std::uint32_t buffer) { return uses_[storage(buffer)].variable; };
+    const auto is_variable = [&](BufferId buffer) { return uses_[storage(buffer)].variable; };
     bool sets = i.scratch != kNone && is_variable(i.scratch);
     for (std::uint32_t k = 0; k < i.outputs.count; ++k) sets = sets || is_variable(class_.outputs(i)[k]);
     if (sets) check_staleness(i);
@@ -118,14 +118,14 @@ class Turns {
              " allows " + std::to_string(*allowed));
   }
 
-  [[nodiscard]] std::uint32_t storage(std::uint32_t buffer) const {
-    const std::uint32_t viewed = class_.buffers[buffer].view_of;
+  [[nodiscard]] BufferId storage(BufferId buffer) const {
+    const BufferId viewed = class_.buffers[buffer].view_of;
     return viewed == kNone ? buffer : viewed;
   }
 
   void touch(const Instruction& i) {
     const bool kernel = i.what == Opcode::kernel || i.what == Opcode::copy || i.what == Opcode::tiles;
-    const auto note = [&](std::uint32_t buffer, bool written) {
+    const auto note = [&](BufferId buffer, bool written) {
       BufferUses& t = uses_[storage(buffer)];
       if (!in_turn()) {
         t.outside = true;
@@ -165,7 +165,7 @@ class Turns {
     struct Extent {
       std::uint32_t device;
       std::uint64_t begin, end;
-      std::uint32_t buffer;
+      BufferId buffer;
       auto operator<=>(const Extent&) const = default;
     };
     std::vector<Extent> kept;

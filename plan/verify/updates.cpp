@@ -42,7 +42,7 @@ class Updates {
 
  private:
   template <class F>
-  void each(std::uint32_t region, F f) const {
+  void each(RegionId region, F f) const {
     const Range range = class_.regions[region].instructions;
     for (const std::uint32_t k : range) f(class_.instructions[k]);
   }
@@ -50,7 +50,7 @@ class Updates {
   void each_variable(Range operands, F f) const {
     for (const std::uint32_t k : operands) {
       const std::uint32_t b = class_.operands[k];
-      const std::uint32_t storage = class_.buffers[b].view_of == kNone ? b : class_.buffers[b].view_of;
+      const BufferId storage = class_.buffers[b].view_of == kNone ? BufferId(b) : class_.buffers[b].view_of;
       if (variable_[storage]) f(storage);
     }
   }
@@ -67,7 +67,7 @@ class Updates {
 
   /// Checks the reads in the regions of a loop or branch.
   void check_inside(const Instruction& control) const {
-    for (const std::uint32_t region : {control.region(), control.other_region()})
+    for (const RegionId region : {control.region(), control.other_region()})
       each(region, [&](const Instruction& i) {
         each_variable(i.inputs, [&](std::uint32_t v) { check_read(i, v); });
         if (i.what == Opcode::loop || i.what == Opcode::branch) check_inside(i);

@@ -172,7 +172,7 @@ class Values {
 
   // ---- Instructions ----
 
-  void check_region(std::uint32_t region) {
+  void check_region(RegionId region) {
     const Range range = plan_class().regions[region].instructions;
     for (const std::uint32_t k : range) {
       const Instruction& i = plan_class().instructions[k];
@@ -242,7 +242,7 @@ class Values {
 
   /// Checks that a feed or fetch is in the step itself, and counts it in `times`. It must be on the caller's task
   /// alone, with the caller's type; or on each task of a class, with the task's part of the whole value.
-  void check_port(const Instruction& i, std::uint32_t region, const PlanPort& port, const Buffer& buffer, int& times) {
+  void check_port(const Instruction& i, RegionId region, const PlanPort& port, const Buffer& buffer, int& times) {
     if (region != 1) reject(describe(plan_, i) + " on " + task() + " is not in the step itself");
     if (port.by_parts()) return check_part(i, port, buffer, times);
     if (!tables_.is_only_task(class_, port.task))
@@ -381,7 +381,7 @@ class Values {
   }
 
   /// The views and parts of a buffer of the current class.
-  std::span<const std::uint32_t> views_of(std::uint32_t buffer) {
+  std::span<const std::uint32_t> views_of(BufferId buffer) {
     if (views_class_ != class_) {
       views_class_ = class_;
       views_.clear();

@@ -75,7 +75,7 @@ class DotText {
     const std::vector<DrawnBox>& boxes = shown_.drawing().boxes();
     std::map<std::uint32_t, std::string> inside;
     for (const Index i : shown_.boxes())
-      if (boxes[i].task == task) inside[std::max(boxes[i].region, 1U)] += "    " + line(i);
+      if (boxes[i].task == task) inside[std::max(boxes[i].region.number(), 1U)] += "    " + line(i);
     const std::string name = "cluster_" + std::to_string(task);
     std::string out = "  subgraph " + name + " {\n    label=\"task " + std::to_string(task) +
                       "\"; fontname=\"sans-serif\"; style=filled; color=\"#ced4da\"; fillcolor=\"#f8f9fa\";\n";

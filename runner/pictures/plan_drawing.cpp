@@ -95,14 +95,14 @@ void PlanDrawing::draw(int task) {
     boxes_.back().what = "variable";
     boxes_.back().bytes = buffer.bytes;
   }
-  for (std::uint32_t region = 0; region < role.regions.size(); ++region) {
+  for (RegionId region = 0; region < role.regions.size(); ++region) {
     if (role.regions[region].kind == Region::Kind::tile) continue;  // its `tiles` instruction is drawn as one box
     const Range range = role.regions[region].instructions;
     for (const std::uint32_t i : range) draw(task, role, region, i, role.instructions[i]);
   }
 }
 
-void PlanDrawing::draw(int task, const PlanClass& role, std::uint32_t region, std::uint32_t number,
+void PlanDrawing::draw(int task, const PlanClass& role, RegionId region, std::uint32_t number,
                        const Instruction& what) {
   if (is_wait(what.what) || what.what == Opcode::stencil_begin || is_number(role, what)) return;
   if (what.what == Opcode::send && !parts_.contains(role.inputs(what)[0])) {
@@ -116,8 +116,8 @@ void PlanDrawing::draw(int task, const PlanClass& role, std::uint32_t region, st
                                                     : instruction(role, task, region, number, what);
   if (what.what == Opcode::send) sent_[what.channel()] = box;
   if (what.what == Opcode::receive) received_[what.channel()] = box;
-  for (const std::uint32_t b : role.inputs(what)) arrows_from(role, b, box);
-  for (const std::uint32_t buffer : role.outputs(what)) {
+  for (const BufferId b : role.inputs(what)) arrows_from(role, b, box);
+  for (const BufferId buffer : role.outputs(what)) {
     if (what.what == Opcode::loop) record_carried(role, buffer, box);
     record_maker(role, buffer, box);
   }
@@ -129,8 +129,8 @@ bool PlanDrawing::is_number(const PlanClass& role, const Instruction& what) cons
          role.buffers[role.outputs(what)[0]].sizes.empty();
 }
 
-PlanDrawing::Index PlanDrawing::add(const std::string& id, int task, std::uint32_t region,
-                                    std::vector<std::string> lines, DrawnBox::Kind kind) {
+PlanDrawing::Index PlanDrawing::add(const std::string& id, int task, RegionId region, std::vector<std::string> lines,
+                                    DrawnBox::Kind kind) {
   const std::string whole = task < 0 ? id : "t" + std::to_string(task) + "_" + id;
   DrawnBox& box = boxes_.emplace_back();
   box.kind = kind;
@@ -141,7 +141,7 @@ PlanDrawing::Index PlanDrawing::add(const std::string& id, int task, std::uint32
   return boxes_.size() - 1;
 }
 
-PlanDrawing::Index PlanDrawing::instruction(const PlanClass& role, int task, std::uint32_t region, std::uint32_t number,
+PlanDrawing::Index PlanDrawing::instruction(const PlanClass& role, int task, RegionId region, std::uint32_t number,
                                             const Instruction& what) {
   const bool fused = what.what == Opcode::tiles || what.what == Opcode::stencil;
   const bool kernel = what.what == Opcode::kernel || fused;
@@ -179,7 +179,7 @@ PlanDrawing::Index PlanDrawing::collective(int task, std::uint32_t number) {
   return at->second = box;
 }
 
-PlanDrawing::Index PlanDrawing::maker(const PlanClass& role, std::uint32_t buffer) const {
+PlanDrawing::Index PlanDrawing::maker(const PlanClass& role, BufferId buffer) const {
   if (makers_[buffer] != kNothing) return makers_[buffer];
   const std::uint32_t storage = storage_of(role, buffer);
   if (const auto parts = parts_.find(storage); parts != parts_.end())
@@ -189,7 +189,7 @@ PlanDrawing::Index PlanDrawing::maker(const PlanClass& role, std::uint32_t buffe
 }
 
 /// Adds arrows from all boxes that made the buffer: several if it was made in parts.
-void PlanDrawing::arrows_from(const PlanClass& role, std::uint32_t buffer, Index box) {
+void PlanDrawing::arrows_from(const PlanClass& role, BufferId buffer, Index box) {
   if (const auto parts = parts_.find(buffer); parts != parts_.end()) {
     for (const auto& part : parts->second) arrows_.push_back({part.second, box});
   } else if (const Index from = maker(role, buffer); from != kNothing) {
@@ -197,7 +197,7 @@ void PlanDrawing::arrows_from(const PlanClass& role, std::uint32_t buffer, Index
   }
 }
 
-void PlanDrawing::record_maker(const PlanClass& role, std::uint32_t buffer, Index box) {
+void PlanDrawing::record_maker(const PlanClass& role, BufferId buffer, Index box) {
   const std::uint32_t storage = storage_of(role, buffer);
   makers_[buffer] = box;
   if (role.buffers[buffer].bytes < role.buffers[storage].bytes) {
@@ -212,7 +212,7 @@ void PlanDrawing::record_maker(const PlanClass& role, std::uint32_t buffer, Inde
 
 /// For a buffer that a loop carries: adds the arrow from the box that made it, and notes that writes in the body go
 /// back to the loop.
-void PlanDrawing::record_carried(const PlanClass& role, std::uint32_t buffer, Index loop) {
+void PlanDrawing::record_carried(const PlanClass& role, BufferId buffer, Index loop) {
   if (const Index from = maker(role, buffer); from != kNothing) arrows_.push_back({from, loop});
   kept_[storage_of(role, buffer)] = loop;
 }

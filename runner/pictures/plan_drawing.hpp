@@ -21,9 +21,9 @@ struct DrawnBox {
   CollectiveKind collective{};  ///< kind of a collective
   std::string id;
   std::vector<std::string> lines;
-  int task = -1;             ///< -1 for a collective
-  std::uint32_t region = 1;  ///< 1: the step; bodies and branches get frames of their own
-  std::string what;          ///< its op or kind, for the text of a folded box; empty: never folded
+  int task = -1;        ///< -1 for a collective
+  RegionId region = 1;  ///< 1: the step; bodies and branches get frames of their own
+  std::string what;     ///< its op or kind, for the text of a folded box; empty: never folded
   std::string name;
   std::uint32_t source = kNone;  ///< the user's line
   std::uint64_t bytes = 0;       ///< of a variable or collective
@@ -66,16 +66,15 @@ class PlanDrawing {
   using Index = std::size_t;
 
   void draw(int task);
-  void draw(int task, const PlanClass& role, std::uint32_t region, std::uint32_t number, const Instruction& what);
+  void draw(int task, const PlanClass& role, RegionId region, std::uint32_t number, const Instruction& what);
   [[nodiscard]] bool is_number(const PlanClass& role, const Instruction& what) const;
-  Index add(const std::string& id, int task, std::uint32_t region, std::vector<std::string> lines, DrawnBox::Kind kind);
-  Index instruction(const PlanClass& role, int task, std::uint32_t region, std::uint32_t number,
-                    const Instruction& what);
+  Index add(const std::string& id, int task, RegionId region, std::vector<std::string> lines, DrawnBox::Kind kind);
+  Index instruction(const PlanClass& role, int task, RegionId region, std::uint32_t number, const Instruction& what);
   Index collective(int task, std::uint32_t number);
-  [[nodiscard]] Index maker(const PlanClass& role, std::uint32_t buffer) const;
-  void arrows_from(const PlanClass& role, std::uint32_t buffer, Index box);
-  void record_maker(const PlanClass& role, std::uint32_t buffer, Index box);
-  void record_carried(const PlanClass& role, std::uint32_t buffer, Index loop);
+  [[nodiscard]] Index maker(const PlanClass& role, BufferId buffer) const;
+  void arrows_from(const PlanClass& role, BufferId buffer, Index box);
+  void record_maker(const PlanClass& role, BufferId buffer, Index box);
+  void record_carried(const PlanClass& role, BufferId buffer, Index loop);
   [[nodiscard]] std::vector<std::string> titles(const PlanClass& role, Range instructions) const;
   [[nodiscard]] std::string title(const Instruction& what) const;
   [[nodiscard]] std::string kernel_title(std::string_view op, std::string_view name) const;

@@ -41,7 +41,7 @@ Json collective_json(const Plan& plan, const Collective& collective) {
 Json instruction_json(const Plan& plan, const PlanClass& role, const Instruction& instruction) {
   const auto operands = [&](Range range) {
     Json list = Json::array();
-    for (const std::uint32_t i : range) list.push_back(role.operands[i]);
+    for (const std::uint32_t i : range) list.push_back(role.operands[i].number());
     return list;
   };
   Json json = {{"do", name_of(instruction.what)}, {"strand", instruction.strand}};
@@ -63,7 +63,7 @@ Json buffer_json(const Plan& plan, const PlanClass& role, const Buffer& buffer) 
                {"sizes", buffer.sizes},
                {"bytes", buffer.bytes}};
   if (buffer.view_of != kNone) {
-    json["view_of"] = buffer.view_of;
+    json["view_of"] = buffer.view_of.number();
     json["from_byte"] = buffer.offset - role.buffers[buffer.view_of].offset;
   } else if (buffer.space != Buffer::Space::none) {
     json[std::string(kSpaces[static_cast<std::size_t>(buffer.space)]) + "_offset"] = buffer.offset;
@@ -87,7 +87,7 @@ Json class_json(const Plan& plan, std::uint32_t index) {
                                {"state_bytes", device.state_bytes}});
   for (const Buffer& buffer : role.buffers) json["buffers"].push_back(buffer_json(plan, role, buffer));
   for (const PlanVariable& variable : role.variables)
-    json["variables"].push_back({{"name", plan.string(variable.name)}, {"buffer", variable.buffer}});
+    json["variables"].push_back({{"name", plan.string(variable.name)}, {"buffer", variable.buffer.number()}});
   for (const Region& region : role.regions) {
     Json list = Json::array();
     for (std::uint32_t i = 0; i < region.instructions.count; ++i)

@@ -38,7 +38,7 @@ struct Node {
 
 struct Column {
   int task = -1;
-  std::uint32_t region = 1;
+  RegionId region = 1;
   int left = 0, width = 0;
   std::vector<std::vector<Index>> boxes;  ///< nodes by level
   std::vector<std::vector<Index>> lanes;  ///< by level: the nodes whose arrows pass it
@@ -99,7 +99,7 @@ class Placer {
     }
   }
 
-  static std::uint32_t region_of(const DrawnBox& box) { return box.task < 0 ? 1 : std::max(box.region, 1U); }
+  static std::uint32_t region_of(const DrawnBox& box) { return box.task < 0 ? 1 : std::max(box.region.number(), 1U); }
 
   void add_text(std::size_t box) {
     PlacedBox& placed = placed_.emplace_back();

@@ -33,9 +33,9 @@ struct PlacedArrow {
 
 /// The frame of a task, or of the boxes of a loop or branch in it.
 struct PlacedFrame {
-  int task = -1;             ///< -1: the collectives, which have no frame
-  std::uint32_t region = 1;  ///< 1: the whole task
-  Point at;                  ///< its upper left corner
+  int task = -1;        ///< -1: the collectives, which have no frame
+  RegionId region = 1;  ///< 1: the whole task
+  Point at;             ///< its upper left corner
   int width = 0, height = 0;
 };
 

@@ -60,7 +60,7 @@ class PlacedPlan {
   using Column = std::pair<int, std::uint32_t>;  ///< task and region
 
   Json box_json(const DrawnBox& box, std::size_t fold) {
-    const Column column{box.task, box.task < 0 ? 1 : std::max(box.region, 1U)};
+    const Column column{box.task, box.task < 0 ? 1 : std::max(box.region.number(), 1U)};
     const auto number = columns_.try_emplace(column, columns_.size()).first->second;
     const SourceLine line = plan_.line(box.source);
     return {number, fold, static_cast<int>(box.kind), box.lines, line.known() ? line.str() : ""};

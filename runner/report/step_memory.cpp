@@ -52,20 +52,22 @@ class ArenaLifetimes {
 
  private:
   struct Owner {
-    std::uint32_t region = kNone, at = 0;  ///< the position of the loop or branch
+    RegionId region = kNone;
+    std::uint32_t at = 0;  ///< the position of the loop or branch
     std::uint32_t depth = 0;
   };
   struct Life {
-    std::uint32_t region = kNone, first = 0, last = 0;
+    RegionId region = kNone;
+    std::uint32_t first = 0, last = 0;
     bool reused_in_place = false;
   };
 
-  void visit(std::uint32_t region) {
+  void visit(RegionId region) {
     const Range range = role_.regions[region].instructions;
     for (std::uint32_t at = 0; at < range.count; ++at) {
       const Instruction& instruction = role_.instructions[range[at]];
       for (const Range operands : {instruction.inputs, instruction.outputs})
-        for (const std::uint32_t b : role_.operands_of(operands)) touch(b, region, at);
+        for (const BufferId b : role_.operands_of(operands)) touch(b, region, at);
       if (instruction.scratch != kNone) touch(instruction.scratch, region, at);
       if (instruction.what != Opcode::loop && instruction.what != Opcode::branch) continue;
       for (const std::uint32_t nested : {instruction.region(), instruction.other_region()}) {
@@ -75,7 +77,7 @@ class ArenaLifetimes {
     }
   }
 
-  void touch(std::uint32_t buffer, std::uint32_t region, std::uint32_t at) {
+  void touch(BufferId buffer, RegionId region, std::uint32_t at) {
     const std::uint32_t storage = storage_of(role_, buffer);
     if (role_.buffers[storage].space != Buffer::Space::step) return;
     const auto [found, fresh] = lives_.try_emplace(storage, Life{region, at, at});
@@ -95,7 +97,7 @@ class ArenaLifetimes {
   /// Whether the last instruction that reads the value makes another value in its place.
   [[nodiscard]] bool is_reused_in_place(std::uint32_t storage, const Life& life) const {
     const Instruction& last = role_.instructions[role_.regions[life.region].instructions[life.last]];
-    for (const std::uint32_t b : role_.outputs(last)) {
+    for (const BufferId b : role_.outputs(last)) {
       const std::uint32_t output = storage_of(role_, b);
       const auto made = lives_.find(output);
       if (output == storage || made == lives_.end()) continue;
@@ -111,7 +113,7 @@ class ArenaLifetimes {
   }
 
   /// The most bytes that values of the region, and of regions nested in it, have on the device at one time.
-  [[nodiscard]] std::uint64_t peak_bytes(std::uint32_t region, std::uint32_t device) const {
+  [[nodiscard]] std::uint64_t peak_bytes(RegionId region, std::uint32_t device) const {
     const Range range = role_.regions[region].instructions;
     std::vector<std::int64_t> changes(range.count + 1, 0);
     if (const auto values = values_.find(region); values != values_.end())

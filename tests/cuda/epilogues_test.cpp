@@ -206,7 +206,7 @@ struct Found {
     tiles = &*found;
     body = &role.instructions[role.regions[tiles->region()].instructions.first];
   }
-  std::uint32_t& input(std::size_t member, std::uint32_t k) { return role.operands[body[member].inputs[k]]; }
+  BufferId& input(std::size_t member, std::uint32_t k) { return role.operands[body[member].inputs[k]]; }
   Buffer& made() { return role.buffers[role.operands[tiles->outputs.first]]; }
 
   PlanClass& role;

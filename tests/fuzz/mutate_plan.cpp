@@ -41,6 +41,13 @@ class PlanMutator {
     return all[dice_.below(all.size())];
   }
 
+  template <class Of>
+  void number(Id<Of>& x, std::uint32_t other, std::string_view what) {
+    std::uint32_t plain = x;
+    number(plain, other, what);
+    x = plain;
+  }
+
   /// Changes a number: most often to `other`, which is the same field's elsewhere.
   template <class T>
   void number(T& x, T other, std::string_view what) {
@@ -487,7 +494,8 @@ class PlanMutator {
       case 4: {
         if (class_->waits.empty()) return;
         Wait& wait = any(class_->waits);
-        return number(dice_.one_in(3) ? wait.strand : wait.count, any(class_->waits).count, "a wait");
+        if (dice_.one_in(3)) return number(wait.strand, any(class_->waits).count, "a wait");
+        return number(wait.count, any(class_->waits).count, "a wait");
       }
       case 5: {
         if (class_->queues.empty()) return;

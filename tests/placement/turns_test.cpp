@@ -143,7 +143,7 @@ TEST_CASE("plans whose turns may not come in any order are refused") {
         PlanClass& c = server(p);
         const Range& last = turns.back().take;
         const std::uint32_t after = c.regions[1].instructions.first + last.first + last.count;
-        std::uint32_t& read = c.operands[c.instructions[after].inputs[0]];
+        BufferId& read = c.operands[c.instructions[after].inputs[0]];
         const auto kept = std::ranges::find_if(
             c.instructions, [&](const Instruction& i) { return i.what == Opcode::copy && c.outputs(i)[0] == read; });
         REQUIRE(kept != c.instructions.end());

@@ -119,14 +119,19 @@ class ProgramReader {
     region.kind =
         static_cast<Region::Kind>(in_.one_of(names_of<Region::Kind, Region::Kind::tile>(), "the kind of the region"));
     if (in_.accept("(")) {
-      region.parameters = in_.references();
+      region.parameters = references();
       in_.expect(") -> (");
-      region.results = in_.references();
+      region.results = references();
       in_.expect(")");
     }
     in_.end_line();
     while (!in_.at_end() && !in_.sees("region")) region.order.push_back(node());
     program_.regions.push_back(std::move(region));
+  }
+
+  std::vector<PValueId> references() {
+    const std::vector<std::uint32_t> numbers = in_.references();
+    return {numbers.begin(), numbers.end()};
   }
 
   NodeId node() {
@@ -135,7 +140,7 @@ class ProgramReader {
     outputs(node, id);
     const std::string what = in_.until("(");
     in_.expect("(");
-    const std::vector<PValueId> inputs = in_.references();
+    const std::vector<PValueId> inputs = references();
     in_.expect(")");
     node.first_input = static_cast<std::uint32_t>(program_.operands.size());
     node.inputs = static_cast<std::uint32_t>(inputs.size());
@@ -175,7 +180,7 @@ class ProgramReader {
   }
 
   void outputs(Node& node, NodeId id) {
-    const std::vector<PValueId> outputs = in_.references();
+    const std::vector<PValueId> outputs = references();
     if (outputs.empty()) return;
     node.outputs = {outputs[0], static_cast<std::uint32_t>(outputs.size())};
     for (std::uint32_t k = 0; k < outputs.size(); ++k) {
@@ -307,7 +312,7 @@ class ProgramReader {
     if (in_.accept("halo")) value.halo = in_.number<std::uint32_t>();
     if (in_.accept("rows")) value.rows = in_.number<std::uint32_t>();
     elsewhere_.push_back({});
-    if (in_.accept("at")) elsewhere_.back() = in_.accept("none") ? kNone : where();
+    if (in_.accept("at")) elsewhere_.back() = in_.accept("none") ? WhereId(kNone) : where();
     if (in_.accept("for")) {
       const std::string name = in_.name();
       value.graph = body();
@@ -418,7 +423,7 @@ class ProgramReader {
   void finish(Node& node) {
     for (std::uint32_t k = 0; k < node.outputs.count; ++k) {
       PValue& value = program_.values[node.outputs[k]];
-      value.where = elsewhere_[k].value_or(laid_out_ ? node.where : kNone);
+      value.where = elsewhere_[k].value_or(laid_out_ ? node.where : WhereId(kNone));
       if (value.graph != nullptr) continue;
       if (node.def == nullptr) {
         const PValue& moved = program_.values[program_.inputs(node)[k]];

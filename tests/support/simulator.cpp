@@ -235,7 +235,7 @@ class Unroller {
     if (b.space == Buffer::Space::none || b.space == Buffer::Space::tile) return;
     const std::uint64_t begin = b.offset / 64 - (b.bounded ? 1 : 0);
     all.push_back({2 * b.device + (b.space == Buffer::Space::state ? 1U : 0U), begin, (b.offset + b.bytes + 63) / 64,
-                   b.view_of == kNone ? id : b.view_of});
+                   b.view_of == kNone ? BufferId(id) : b.view_of});
   }
 
   const Plan& plan_;

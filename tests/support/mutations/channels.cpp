@@ -124,7 +124,7 @@ bool other_buffer(Plan& plan, Dice& dice) {
   const At* at = one_of(waits, dice);
   if (at == nullptr || at->of(plan).buffers.size() < 2) return false;
   const Range range = at->in(plan).inputs.count > 0 ? at->in(plan).inputs : at->in(plan).outputs;
-  std::uint32_t& buffer = at->of(plan).operands[range[0]];
+  BufferId& buffer = at->of(plan).operands[range[0]];
   buffer = (buffer + 1) % static_cast<std::uint32_t>(at->of(plan).buffers.size());
   return true;
 }

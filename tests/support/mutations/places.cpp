@@ -50,7 +50,7 @@ void move(PlanClass& c, std::size_t from, std::size_t to) {
 }
 
 std::uint32_t storage(const PlanClass& c, std::uint32_t b) {
-  return c.buffers[b].view_of == kNone ? b : c.buffers[b].view_of;
+  return c.buffers[b].view_of == kNone ? BufferId(b) : c.buffers[b].view_of;
 }
 
 std::vector<std::size_t> collectives(const Plan& plan, const std::function<bool(const Collective&)>& wanted) {
