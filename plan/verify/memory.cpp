@@ -197,7 +197,13 @@ class ClassMemory {
   void check_place(std::uint32_t id) const {
     const Buffer& b = class_.buffers[id];
     if (b.view_of != kNone) check_view(id);
-    if (b.space == Buffer::Space::none || b.space == Buffer::Space::tile) return;
+    if (b.space == Buffer::Space::none) return;
+    if (b.space == Buffer::Space::tile) {  // its bytes in a tile depend on the region (tiles.cpp, stencils.cpp)
+      if (b.offset > kSlotBytes)
+        reject(name(id) + " begins at " + std::to_string(b.offset) + ", the slots have " + std::to_string(kSlotBytes) +
+               " bytes");
+      return;
+    }
     const PlanDevice& device = class_.devices[b.device];
     const std::uint64_t arena = b.space == Buffer::Space::step ? device.step_bytes : device.state_bytes;
     if (b.bounded && b.offset < kExtentBytes) reject(name(id) + " has no room for its extent");

@@ -70,6 +70,16 @@ bool slot_behind_the_end(Plan& plan, Dice& dice) {
   at->of(plan).buffers[operand(at->of(plan), at->in(plan).outputs, 0)].offset = kSlotBytes;
   return true;
 }
+/// The end of the slot wraps to a small offset.
+bool slot_before_the_slots(Plan& plan, Dice& dice) {
+  std::vector<Buffer*> slots;
+  for (PlanClass& c : plan.classes)
+    for (Buffer& b : c.buffers)
+      if (b.space == Buffer::Space::tile) slots.push_back(&b);
+  Buffer* const* slot = one_of(slots, dice);
+  if (slot != nullptr) (*slot)->offset = 0 - std::uint64_t{size_of((*slot)->dtype)};
+  return slot != nullptr;
+}
 bool larger_tile(Plan& plan, Dice& dice) {
   const std::vector<At> all = with_slots(plan);
   const At* at = one_of(all, dice);
@@ -213,6 +223,7 @@ constexpr Mutation kTileMutations[] = {
     {"kernel of another size among tiles", kernel_of_other_size},
     {"no kernel among tiles", not_a_kernel},
     {"slot behind the end", slot_behind_the_end},
+    {"slot before the slots", slot_before_the_slots},
     {"larger tile", larger_tile},
     {"row cut by tiles", cut_row},
     {"empty tile", empty_tile},
