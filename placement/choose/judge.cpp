@@ -127,7 +127,9 @@ class StepSimulator {
     switch (node.kind) {
       case NodeKind::compute:
         if (node.def->is(kView)) return;
-        for (const PValueId input : inputs) copy_to(is_gpu(node) && !program_.runs_on_host(node), input, node, often);
+        for (std::size_t i = 0; i < inputs.size(); ++i)
+          if (!is_unread(program_, node, i))
+            copy_to(is_gpu(node) && !program_.runs_on_host(node), inputs[i], node, often);
         return;
       case NodeKind::assign:
         return copy_to(is_gpu(node), inputs[1], node, often);

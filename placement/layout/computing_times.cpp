@@ -23,6 +23,7 @@ std::int64_t ComputingTimes::of(const Node& node) const {
 StepWork::Kernel ComputingTimes::kernel(const Node& node) const {
   return of_parts(node, [&](PValueId id, std::size_t) {
     const PValue& value = program_.values[id];
+    if (value.where == kNone) return value.type;  // only its sizes are used
     const Where& where = program_.wheres[value.where];
     if (value.halo == kNone) return part_type(value.type, value.layout, where);
     return Type{value.type.dtype, Shape(local_sizes(program_, value, where.tasks[0]))};

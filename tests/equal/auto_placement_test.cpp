@@ -11,6 +11,7 @@
 #include "ops/control/control.hpp"
 #include "ops/control/state.hpp"
 #include "ops/gradient/gradient.hpp"
+#include "ops/math/broadcast.hpp"
 #include "ops/math/linalg.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
@@ -86,6 +87,21 @@ TEST_CASE("placement by itself spreads work over all tasks where that pays") {
     for (const AutoPlacement::Candidate& candidate : placement.candidates)
       CHECK(placement.step_seconds <= candidate.step_seconds);
   }
+}
+
+TEST_CASE("placement by itself knows values that ops use only for their sizes") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {3});
+  const Value like = broadcast_to(g.constant(0.0F), {3, 3});
+  const Value y = broadcast_as(x, like), z = sum_as(y, g.constant({0.0F, 0.0F, 0.0F}));
+  Signature signature = signature_of(g, {});
+  signature.fetches = {y.id(), z.id()};
+  PlanOptions options;
+  options.placing = Placing::automatic;
+  options.evaluate = computed_constant;
+  const PlanResult result = make_plan(g, signature, Topology::local(2), all_kernels(), options);
+  require_verified(result.plan);
+  CHECK(compared(g, signature, result.plan).verdict == Equality::Verdict::equal);
 }
 
 TEST_CASE("placement by itself leaves a small graph on one task") {
