@@ -154,8 +154,8 @@ void PlanWalk::complete_move(OpenCollective& all, const Collective& collective) 
     got.value.type = type(c, member.out);
     if (got.value.type != given.value.type) throw_not_proved(c, i, "it makes a value of another type");
     const Partition before = partition_of(given), after = partition_of(c, member.out);
-    const auto in_order = [&](int dim) {  // the parts follow one another
-      got.dim = parts_follow(*c.role, member.out, dim) ? -1 : dim;
+    const auto in_order = [&, out = member.out](int dim) {  // the parts follow one another
+      got.dim = parts_follow(*c.role, out, dim) ? -1 : dim;
       got.blocks = got.dim < 0 ? 0 : parts;
     };
     int dim = -1;
