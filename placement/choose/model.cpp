@@ -26,8 +26,10 @@ std::vector<std::uint32_t> LayoutModel::choices(const Program& program, const Ch
     choices[of.first] =
         index(of.second, [&](const Way& other) { return other.inputs == way.inputs && other.outputs == way.outputs; });
   }
-  for (const auto& [value, of] : laid_)
-    choices[of.first] = index(of.second, [&](const Layout& other) { return other == chosen.laid.at(value); });
+  for (const auto& [value, of] : laid_) {
+    const Layout& laid = chosen.laid.at(value);
+    choices[of.first] = index(of.second, [&](const Layout& other) { return other == laid; });
+  }
   for (const auto& [value, of] : conversions_) {
     const auto converted = chosen.converted.find(value);  // without one, the value stays as it is made
     const PValue& made = program.values[value];
