@@ -90,7 +90,7 @@ void DataFiles::require_same(const Plan& plan, const JobMember& member) {
     }
   const std::vector<Marks> of_tasks = marks_of_all(contents, member);
   for (const auto& [name, tasks] : find_differences(of_tasks)) {
-    const auto what = [&](std::size_t task) { return of_tasks[task].at(name); };
+    const auto what = [&, &name = name](std::size_t task) { return of_tasks[task].at(name); };
     const Reader& reader = all.at(name);
     throw Error(Code::file, "'{}' reads another file {:?} on {} than on task {}", name, reader.path,
                 as_is(tasks_text(tasks.others)), tasks.first)
