@@ -642,6 +642,30 @@ TEST_CASE("means of integers are exact, and rounded toward zero") {
         "[[" + std::to_string(odd + 1) + "] [1]]");
 }
 
+TEST_CASE("norms and logarithms of integers are of exact sums") {
+  const auto reduced = [](const char* op, const Tensor& x) {
+    return OneNode{op, 18, {integer("keepdims", 0)}}.text({x});
+  };
+  // float64 rounds these squares, and the root of their sum, if row after row is added, is below 2993258022.
+  std::vector<std::int64_t> sides;
+  for (const std::int64_t side : {1299870563, 1274400378, 1174491784, 1376356789, 987843332, 1181613461, 34113, 148, 6})
+    sides.insert(sides.end(), 16, side);
+  CHECK(OneNode{"ReduceL2", 18, {integer("keepdims", 0)}}.run({longs({9, 16}, sides), longs({1}, {0})})[0].integer(0) ==
+        2993258022);
+  CHECK(reduced("ReduceL2", longs({3}, {2, 2, 2})) == "3");  // 3.46
+  CHECK(reduced("ReduceL2", longs({0}, {})) == "0");
+  const std::int64_t odd = (std::int64_t{1} << 53) + 1;
+  std::vector<std::int64_t> terms(8, odd);
+  terms.insert(terms.end(), 8, 1 - odd);
+  CHECK(reduced("ReduceLogSum", longs({16}, terms)) == "2");  // log(8) is 2.08
+  const auto most = std::numeric_limits<std::uint32_t>::max();
+  const Tensor natural = Tensor::of<std::uint32_t>({1}, {most});
+  CHECK(reduced("ReduceL2", natural) == std::to_string(most));
+  CHECK(reduced("ReduceLogSum", Tensor::of<std::uint32_t>({2}, {most, most})) == "22");  // log(2^33) is 22.9
+  const Tensor whole = Tensor::of<std::int32_t>({2}, {std::int32_t{3} << 28, std::int32_t{1} << 30});
+  CHECK(reduced("ReduceL2", whole) == std::to_string(std::int32_t{5} << 28));
+}
+
 TEST_CASE("indices that are out of range are errors when the model runs") {
   const Tensor logits = floats({1, 3}, {0, 0, 0});
   for (const std::int64_t label : {-1, 3}) {

@@ -49,16 +49,21 @@ Outs to_l1(Context& c) {
   return reduced(sum, abs(c.in(0)), r);
 }
 
-/// f(input 0). Integers are computed in float64, and the result is truncated.
-template <class F>
-Value in_floats(Context& c, const F& f) {
+/// f(the sum of terms(input 0)). Integers are added in 64 bits, as in ONNX's definition, so a sum beyond 2^53 is exact.
+/// Then f is computed in float64, and the result is truncated.
+template <class Terms, class F>
+Value of_sum(Context& c, const Terms& terms, const F& f) {
+  const Reduction r = reduction(c);
   const Value x = c.in(0);
-  return cast(f(is_float(x.dtype()) ? x : cast(x, DType::float64)), x.dtype());
+  if (is_float(x.dtype())) return f(reduced(sum, terms(x), r));
+  const bool natural = x.dtype() == DType::uint32 || x.dtype() == DType::uint64;
+  const Value wide = cast(x, natural ? DType::uint64 : DType::int64);
+  return cast(f(cast(reduced(sum, terms(wide), r), DType::float64)), x.dtype());
 }
 
 Outs to_l2(Context& c) {
-  const Reduction r = reduction(c);
-  return in_floats(c, [&](const Value& x) { return sqrt(reduced(sum, square(x), r)); });
+  return of_sum(
+      c, [](const Value& x) { return square(x); }, [](const Value& x) { return sqrt(x); });
 }
 
 Outs to_sum_square(Context& c) {
@@ -67,13 +72,15 @@ Outs to_sum_square(Context& c) {
 }
 
 Outs to_log_sum(Context& c) {
-  const Reduction r = reduction(c);
-  return in_floats(c, [&](const Value& x) { return log(reduced(sum, x, r)); });
+  return of_sum(
+      c, [](const Value& x) { return x; }, [](const Value& x) { return log(x); });
 }
 
+/// Integers are computed in float64, and the result is truncated.
 Outs to_log_sum_exp(Context& c) {
   const Reduction r = reduction(c);
-  return in_floats(c, [&](const Value& x) { return reduced(log_sum_exp, x, r); });
+  const Value x = c.in(0);
+  return cast(reduced(log_sum_exp, is_float(x.dtype()) ? x : cast(x, DType::float64), r), x.dtype());
 }
 
 /// The exact means of integers, rounded toward zero. They are computed from the quotients and remainders of the
