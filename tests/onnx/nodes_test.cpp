@@ -345,6 +345,76 @@ TEST_CASE("classifiers of trees") {
       has(error_of(texts, {x}), "its labels are texts, which ferry does not compute with; export the model with int"));
 }
 
+TEST_CASE("ensembles of trees whose numbers are tensors, of float64 also") {
+  const auto doubles = [](const std::vector<double>& values) {
+    return Tensor::of<double>({std::ssize(values)}, std::span<const double>(values));
+  };
+  const double just_above = 1 + 0x1p-40, large = 0x1p40;  // float32 rounds these, and large + 1, to fewer bits
+  const auto regressor = [](std::int64_t opset, const std::vector<Attribute>& numbers) {
+    OneNode node{"TreeEnsembleRegressor",
+                 opset,
+                 {integer("n_targets", 2),
+                  {"nodes_treeids", Ints{0, 0, 0}},
+                  {"nodes_nodeids", Ints{0, 1, 2}},
+                  {"nodes_featureids", Ints{0, 0, 0}},
+                  {"nodes_modes", onnx::Strings{"BRANCH_LT", "LEAF", "LEAF"}},
+                  {"nodes_truenodeids", Ints{1, 0, 0}},
+                  {"nodes_falsenodeids", Ints{2, 0, 0}},
+                  {"target_treeids", Ints{0, 0}},
+                  {"target_nodeids", Ints{1, 2}},
+                  {"target_ids", Ints{0, 1}}},
+                 1,
+                 "ai.onnx.ml"};
+    node.attributes.insert(node.attributes.end(), numbers.begin(), numbers.end());
+    return node;
+  };
+  const Tensor x = Tensor::of<double>({2, 1}, {1, just_above});
+  const std::vector<Attribute> exact{{"nodes_values_as_tensor", doubles({just_above, 0, 0})},
+                                     {"nodes_hitrates_as_tensor", doubles({1, 1, 1})},
+                                     {"target_weights_as_tensor", doubles({large + 1, large + 3})},
+                                     {"base_values_as_tensor", doubles({-large, -large})}};
+  const OneNode node = regressor(3, exact);
+  const std::string base = floats({}, {-0x1p40F}).str();
+  CHECK(node.text({x}) == "[[1 " + base + "] [" + base + " 3]]");
+  CHECK(node.run({x})[0].dtype() == DType::float32);
+  const std::vector<Attribute> single{{"nodes_values_as_tensor", floats({3}, {1, 0, 0})},
+                                      {"target_weights_as_tensor", floats({2}, {4, 5})},
+                                      {"base_values_as_tensor", floats({2}, {10, 20})}};
+  CHECK(regressor(3, single).text({floats({2, 1}, {0, 1})}) == "[[14 20] [10 25]]");
+  CHECK(has(error_of(regressor(1, single), {floats({2, 1}, {0, 1})}), "nodes_values"));
+  std::vector<Attribute> both = single;
+  both.push_back({"target_weights", Floats{4, 5}});
+  CHECK(has(error_of(regressor(3, both), {floats({2, 1}, {0, 1})}), "target_weights"));
+  std::vector<Attribute> few = single;
+  few[0] = {"nodes_values_as_tensor", floats({2}, {1, 0})};
+  CHECK(has(error_of(regressor(3, few), {floats({2, 1}, {0, 1})}), "nodes_values has 2 elements for 3"));
+  few[0] = single[0];
+  few[1] = {"target_weights_as_tensor", floats({3}, {4, 5, 6})};
+  CHECK(has(error_of(regressor(3, few), {floats({2, 1}, {0, 1})}), "target_weights has 3 elements for 2"));
+
+  const OneNode classifier{"TreeEnsembleClassifier",
+                           3,
+                           {{"nodes_treeids", Ints{0, 0, 0}},
+                            {"nodes_nodeids", Ints{0, 1, 2}},
+                            {"nodes_featureids", Ints{0, 0, 0}},
+                            {"nodes_values_as_tensor", doubles({just_above, 0, 0})},
+                            {"nodes_modes", onnx::Strings{"BRANCH_LT", "LEAF", "LEAF"}},
+                            {"nodes_truenodeids", Ints{1, 0, 0}},
+                            {"nodes_falsenodeids", Ints{2, 0, 0}},
+                            {"class_treeids", Ints{0, 0}},
+                            {"class_nodeids", Ints{1, 2}},
+                            {"class_ids", Ints{1, 2}},
+                            {"class_weights_as_tensor", doubles({large + 1, large + 2})},
+                            {"base_values_as_tensor", doubles({1.5, -large, -large})},
+                            {"classlabels_int64s", Ints{10, 20, 30}}},
+                           2,
+                           "ai.onnx.ml"};
+  const std::vector<Tensor> classes = classifier.run({x});
+  CHECK(classes[0].str() == "[10 30]");  // the sum of class 1 is 1 in the first row, class 2 has 2 in the second
+  CHECK(classes[1].number(1) == 1);
+  CHECK(classes[1].number(5) == 2);
+}
+
 TEST_CASE("ops as they were in older operator sets") {
   CHECK(OneNode{"TopK", 1, {integer("k", 2), integer("axis", 0)}, 2}.text({floats({3}, {1, 3, 2})}) == "[3 2]");
   CHECK(OneNode{"Hardmax", 11}.text({floats({1, 2, 2}, {1, 4, 4, 2})}) == "[[[0 1] [0 0]]]");

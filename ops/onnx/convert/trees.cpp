@@ -245,9 +245,8 @@ void check_targets(std::int64_t targets, std::int64_t leaves) {
     Context::fail(std::to_string(targets) + " targets for " + std::to_string(leaves) + " leaves");
 }
 
-void check_length(std::int64_t length, std::int64_t nodes, const char* what) {
-  if (length != nodes)
-    Context::fail(std::string(what) + " has " + std::to_string(length) + " elements for " + std::to_string(nodes));
+void check_length(std::int64_t length, std::int64_t nodes, std::string_view what) {
+  if (length != nodes) Context::fail(formatted("{} has {} elements for {}", what, length, nodes));
 }
 
 Forest forest_of(Context& c) {
@@ -351,9 +350,12 @@ Forest old_forest_of(Context& c, const std::string& kind, std::int64_t targets, 
   const Strings modes = c.texts("nodes_modes");
   const Floats values = numbers_of(c, "nodes_values");
   const auto nodes = std::ssize(trees);
-  for (const auto length :
-       {std::ssize(ids), std::ssize(features), std::ssize(yes), std::ssize(no), std::ssize(modes), std::ssize(values)})
-    check_length(length, nodes, "a list of nodes");
+  check_length(std::ssize(ids), nodes, "nodes_nodeids");
+  check_length(std::ssize(features), nodes, "nodes_featureids");
+  check_length(std::ssize(yes), nodes, "nodes_truenodeids");
+  check_length(std::ssize(no), nodes, "nodes_falsenodeids");
+  check_length(std::ssize(modes), nodes, "nodes_modes");
+  check_length(std::ssize(values), nodes, "nodes_values");
   std::map<NodeId, std::int64_t> numbers;
   std::map<std::int64_t, std::int64_t> roots;  // the first node of each tree
   for (std::size_t i = 0; i < trees.size(); ++i) {
@@ -374,8 +376,9 @@ Forest old_forest_of(Context& c, const std::string& kind, std::int64_t targets, 
   const Ints of_tree = c.integers(kind + "_treeids"), of_node = c.integers(kind + "_nodeids"),
              of = c.integers(kind + "_ids");
   const Floats weights = numbers_of(c, kind + "_weights");
-  for (const auto length : {std::ssize(of_node), std::ssize(of), std::ssize(weights)})
-    check_length(length, std::ssize(of_tree), "a list of leaves");
+  check_length(std::ssize(of_node), std::ssize(of_tree), kind + "_nodeids");
+  check_length(std::ssize(of), std::ssize(of_tree), kind + "_ids");
+  check_length(std::ssize(weights), std::ssize(of_tree), kind + "_weights");
   const double none = nothing(aggregate);
   forest.weights.assign(static_cast<std::size_t>(targets), none);
   for (std::size_t k = 0; k < of.size(); ++k) {
