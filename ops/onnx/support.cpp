@@ -44,6 +44,11 @@ class Walk {
     for (const auto& [what, lack] : unsupported_)
       error.note("{:.200}: {}{}{}", what, plural(lack.times, "time"), lack.times == 1 ? ", " : ", first ",
                  as_is(lack.first));
+    // The size of an image is known only when its bytes are read, and a plan needs it before.
+    if (unsupported_.contains("op ImageDecoder"))
+      error.hint(
+          "remove the ImageDecoder, and feed the decoded pixels, uint8 [height,width,channels]; in a graph, "
+          "read_images() reads folders of JPEG and PNG files");
     throw error;
   }
 

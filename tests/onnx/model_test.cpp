@@ -202,6 +202,12 @@ TEST_CASE("017 ops and dtypes that ferry has not are listed all at once") {
   CHECK(says(error, "dtype complex128: 1 time, initializer \"w\""));
 }
 
+TEST_CASE("017 the error of a decoder of images names what to do instead") {
+  const Error error = refusal(model_of(value("input", "x", "2", {"n"}) + node("y", "ImageDecoder", "x")));
+  CHECK(says(error, "op ImageDecoder: 1 time, node \"y\" (ImageDecoder)"));
+  CHECK(says(error, "remove the ImageDecoder, and feed the decoded pixels, uint8 [height,width,channels]"));
+}
+
 TEST_CASE("018 an op that is older than ferry's") {
   const std::string file = model_file("ir_version: 8 opset_import { version: 5 } graph { " +
                                       value("input", "x", "float32", {"2"}) + node("y", "Expand", "x, x") + " }");

@@ -38,9 +38,12 @@ struct NotImported {
   std::string_view op, why;
 };
 inline constexpr NotImported kNotImported[] = {
-    {"ImageDecoder", "it reads image files"}, {"MaxRoiPool", "regions of whole pixels; RoiAlign replaced it"},
-    {"RegexFullMatch", "an op of texts"},     {"StringConcat", "an op of texts"},
-    {"StringNormalizer", "an op of texts"},   {"StringSplit", "an op of texts"},
+    {"ImageDecoder", "the bytes of an image decide the size of the output; feed the pixels"},
+    {"MaxRoiPool", "regions of whole pixels; RoiAlign replaced it"},
+    {"RegexFullMatch", "an op of texts"},
+    {"StringConcat", "an op of texts"},
+    {"StringNormalizer", "an op of texts"},
+    {"StringSplit", "an op of texts"},
 };
 
 }  // namespace ferry::test
