@@ -559,17 +559,24 @@ class ScheduleSimulation {
 };
 
 /// True if all members do the same except for a shift: no step names a member by number, except for contributions to
-/// fold.
+/// fold, and steps do not name slots both by number and by peer, since a slot belongs to another peer on each member.
 bool is_symmetric(const Schedule& s) {
   if (has_root(s.kind) || s.whole) return false;
-  return std::all_of(s.steps.begin(), s.steps.end(), [](const ScheduleStep& step) {
+  using By = MemberRef::By;
+  bool by_peer = false, by_number = false;
+  for (const ScheduleStep& step : s.steps) {
     if (step.only != ScheduleStep::kAll || step.except != ScheduleStep::kAll) return false;
-    using By = MemberRef::By;
+    if (step.kind == Kind::wait || step.kind == Kind::wait_sends) continue;
     const bool local = step.kind == Kind::copy || step.kind == Kind::fold;
-    const bool waits = step.kind == Kind::wait || step.kind == Kind::wait_sends;
-    const bool shifts = step.peer.by == By::shift || (local && step.peer.by == By::number);
-    return waits || (step.kind != Kind::join && step.part.by == By::shift && shifts);
-  });
+    if (step.kind == Kind::join || step.part.by != By::shift) return false;
+    if (step.peer.by != By::shift && !(local && step.peer.by == By::number)) return false;
+    const std::int32_t slot = local ? step.source : step.slot;
+    const bool receives = step.kind == Kind::receive_slot;
+    by_number = by_number || slot != ScheduleStep::kOfPeer || (local && step.slot != ScheduleStep::kOfPeer);
+    by_peer =
+        by_peer || (slot == ScheduleStep::kOfPeer && (receives || (local && step.peer != MemberRef{By::shift, 0})));
+  }
+  return !by_peer || !by_number;
 }
 
 }  // namespace
