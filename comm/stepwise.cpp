@@ -201,7 +201,7 @@ Stepwise::Stepwise(Transport& transport, const GroupSpec& spec)
       stamped_(spec.stamped) {
   Slots slots(spec);
   for (const ScheduleStep& step : spec.schedule.steps) {
-    if (step.concerns(spec.member)) steps_.push_back(prepare(spec, step, slots));
+    if (spec.schedule.concerns(step, spec.member)) steps_.push_back(prepare(spec, step, slots));
   }
   next_ = steps_.size();
   sends_.reserve(steps_.size());

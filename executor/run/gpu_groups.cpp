@@ -71,7 +71,7 @@ class FoldedSum {
 
   [[nodiscard]] std::vector<GpuCollective::Stage> stages() {
     for (const ScheduleStep& step : schedule_.steps)
-      if (step.concerns(member_)) add(step);
+      if (schedule_.concerns(step, member_)) add(step);
     call();
     fold();
     return std::move(stages_);

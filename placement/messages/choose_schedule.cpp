@@ -12,9 +12,9 @@ namespace {
 /// place, which takes fewer messages than the formulas count. With more members, the formulas decide on one host, too.
 constexpr std::size_t kDirectMembers = 64;
 
-/// Maximum number of steps of a hierarchical all-reduce. A longer schedule would take gigabytes to plan and to verify.
-/// Each member has separate steps for each pair of a host and a member of its own host, so the number of steps grows
-/// with the square of the number of members.
+/// Maximum number of steps of all members of a hierarchical all-reduce. Each member has a step for each pair of a host
+/// and a member of its own host, so the number of steps grows with the square of the number of members. If the members
+/// of a host do not follow one another, a longer schedule would take gigabytes to plan and to verify.
 constexpr double kMostSteps = 5e6;
 
 /// An algorithm and its cost.

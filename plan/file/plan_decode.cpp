@@ -239,6 +239,7 @@ class Decoder {
     result.in_place = s.in_place();
     result.via = one_of(s.via(), Via::library);
     result.slots = s.slots();
+    result.period = s.period();
     result.steps = list(*s.steps(), [](const fbs::Step& step) {
       return ScheduleStep{one_of(step.kind(), ScheduleStep::Kind::join),
                           member(step.peer()),

@@ -87,7 +87,7 @@ template <class Measure>
 std::int64_t total(const Schedule& s, int member, Measure measure) {
   std::int64_t sum = 0;
   for (const ScheduleStep& step : s.steps) {
-    if (step.concerns(member)) sum += measure(step);
+    if (s.concerns(step, member)) sum += measure(step);
   }
   return sum;
 }
@@ -294,7 +294,7 @@ std::int64_t Schedule::output_elements(std::span<const std::int64_t> parts, int 
 }
 
 std::int32_t Schedule::slots_of(int member) const {
-  const auto uses = [&](const ScheduleStep& step) { return uses_slots(step) && step.concerns(member); };
+  const auto uses = [&](const ScheduleStep& step) { return uses_slots(step) && concerns(step, member); };
   return comes_by_message(via) && slots > 0 && std::any_of(steps.begin(), steps.end(), uses) ? slots : 0;
 }
 

@@ -70,8 +70,9 @@ struct ScheduleStep {
   Kind kind = Kind::wait;
   MemberRef peer;
   MemberRef part;
-  std::int32_t only = kAll;    ///< only this member executes the step
-  std::int32_t except = kAll;  ///< all members except this one execute the step
+  /// Only this member executes the step, or all members except this one. See also Schedule::period.
+  std::int32_t only = kAll;
+  std::int32_t except = kAll;
   /// The index of a slot. kOfPeer: for receive_slot, the slot of `peer`; for copy and fold, the target is output part
   /// `part`, not a slot.
   std::int32_t slot = kOfPeer;
@@ -79,9 +80,6 @@ struct ScheduleStep {
   /// own input if `peer` is the executing member.
   std::int32_t source = kOfPeer;
 
-  [[nodiscard]] constexpr bool concerns(int member) const {
-    return (only == kAll || only == member) && (except == kAll || except != member);
-  }
   bool operator==(const ScheduleStep&) const = default;
 };
 
@@ -114,7 +112,17 @@ struct Schedule {
   /// A member's output may be in the memory of its input: no member reads a byte of an input after it was overwritten.
   bool in_place = false;
   Via via = Via::messages;
+  /// If > 0, a divisor of `members`: `only` and `except` of a step name all members whose number has this remainder.
+  /// So one list of steps serves the members with one index on all hosts, and needs no memory for each member.
+  std::int32_t period = 0;
 
+  /// The number of members that may have steps of their own; all other members repeat their steps.
+  [[nodiscard]] constexpr int scripts() const { return period > 0 ? period : members; }
+  [[nodiscard]] constexpr bool concerns(const ScheduleStep& step, int member) const {
+    const int script = member % scripts();
+    return (step.only == ScheduleStep::kAll || step.only == script) &&
+           (step.except == ScheduleStep::kAll || step.except != script);
+  }
   /// Whether the library of the members' GPUs carries out the whole collective.
   [[nodiscard]] bool library_does_all() const { return via == Via::library && steps.empty(); }
   /// The number of messages that `member` sends or receives, including messages of empty parts.

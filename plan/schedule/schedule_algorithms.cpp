@@ -150,7 +150,8 @@ std::vector<std::vector<int>> by_host(std::span<const std::int32_t> hosts) {
 }
 
 /// An all-reduce over hosts that have the same number of members each. Member j of a host is responsible for the parts
-/// of members j of all hosts.
+/// of members j of all hosts. If the members of each host follow one another, the members j of all hosts do the same,
+/// apart from a shift, and the schedule has one list of steps for them.
 class HostsAllReduce {
  public:
   HostsAllReduce(Script& script, std::span<const std::int32_t> hosts) : script_(script), groups_(by_host(hosts)) {
@@ -161,12 +162,13 @@ class HostsAllReduce {
         place_[groups_[h][j]] = {h, j};
       }
     const std::size_t inside = (groups_[0].size() - 1) * groups_.size();
-    script.schedule().slots = static_cast<std::int32_t>(std::max(inside, groups_.size() - 1));
+    Schedule& schedule = script.schedule();
+    schedule.slots = static_cast<std::int32_t>(std::max(inside, groups_.size() - 1));
+    if (std::is_sorted(hosts.begin(), hosts.end())) schedule.period = static_cast<std::int32_t>(groups_[0].size());
   }
 
   void write() {
-    for (std::size_t m = 0; m < place_.size(); ++m) {
-      self_ = static_cast<int>(m);
+    for (self_ = 0; self_ < script_.schedule().scripts(); ++self_) {
       script_.as(self_);
       fold_inside();
       fold_between();
@@ -182,51 +184,63 @@ class HostsAllReduce {
   [[nodiscard]] int member(std::size_t h, std::size_t j) const { return groups_[h][j]; }
   [[nodiscard]] std::size_t index() const { return place_[self_].second; }
 
-  /// The slot for the contribution of mate `j` to the part of member(h, index()).
-  [[nodiscard]] std::int32_t slot(std::size_t j, std::size_t h) const {
+  /// Names a member or its part, for all members that execute the steps.
+  [[nodiscard]] MemberRef ref(int member) const {
+    const int members = script_.schedule().members;
+    return script_.schedule().period > 0 ? steps::next((member - self_ + members) % members) : fixed(member);
+  }
+  [[nodiscard]] MemberRef ref(std::size_t h, std::size_t j) const { return ref(member(h, j)); }
+  [[nodiscard]] MemberRef mate(std::size_t j) const { return ref(mates()[j]); }
+  /// The host `distance` places after the own host, cyclically.
+  [[nodiscard]] std::size_t host_after(std::size_t distance) const { return (host() + distance) % groups_.size(); }
+
+  /// The slot for the contribution of mate `j` to the part of member `index()` of the host `distance` places on.
+  [[nodiscard]] std::int32_t slot(std::size_t j, std::size_t distance) const {
     const std::size_t before = j - (j > index() ? 1 : 0);
-    return static_cast<std::int32_t>(before * groups_.size() + h);
+    return static_cast<std::int32_t>(before * groups_.size() + distance);
   }
 
   void fold_inside() {
     for (std::size_t j = 0; j < mates().size(); ++j)
-      for (std::size_t h = 0; h < groups_.size() && j != index(); ++h) {
-        script_.add(StepKind::receive_slot, fixed(mates()[j]), fixed(member(h, index())), slot(j, h));
-        script_.add(StepKind::send_input, fixed(mates()[j]), fixed(member(h, j)));
+      for (std::size_t d = 0; d < groups_.size() && j != index(); ++d) {
+        script_.add(StepKind::receive_slot, mate(j), ref(host_after(d), index()), slot(j, d));
+        script_.add(StepKind::send_input, mate(j), ref(host_after(d), j));
       }
     script_.wait();
-    for (std::size_t h = 0; h < groups_.size(); ++h) {
-      const int part = member(h, index());
+    for (std::size_t d = 0; d < groups_.size(); ++d) {
       for (std::size_t j = 0; j < mates().size(); ++j) {
         const StepKind kind = j == 0 ? StepKind::copy : StepKind::fold;
-        script_.add(kind, own, fixed(part), ScheduleStep::kOfPeer, j == index() ? ScheduleStep::kOfPeer : slot(j, h));
+        const std::int32_t source = j == index() ? ScheduleStep::kOfPeer : slot(j, d);
+        script_.add(kind, own, ref(host_after(d), index()), ScheduleStep::kOfPeer, source);
       }
     }
   }
 
   void fold_between() {
     each_other_host([&](std::size_t h, std::int32_t number) {
-      script_.add(StepKind::receive_slot, fixed(member(h, index())), fixed(self_), number);
-      script_.add(StepKind::send_output, fixed(member(h, index())), fixed(member(h, index())));
+      script_.add(StepKind::receive_slot, ref(h, index()), own, number);
+      script_.add(StepKind::send_output, ref(h, index()), ref(h, index()));
     });
     script_.wait();
-    each_other_host([&](std::size_t, std::int32_t number) { script_.fold_slot(self_, number); });
+    each_other_host([&](std::size_t, std::int32_t number) {
+      script_.add(StepKind::fold, own, own, ScheduleStep::kOfPeer, number);
+    });
     script_.wait_sends();
   }
 
   void send_between() {
     each_other_host([&](std::size_t h, std::int32_t) {
-      script_.add(StepKind::receive_output, fixed(member(h, index())), fixed(member(h, index())));
-      script_.add(StepKind::send_output, fixed(member(h, index())), fixed(self_));
+      script_.add(StepKind::receive_output, ref(h, index()), ref(h, index()));
+      script_.add(StepKind::send_output, ref(h, index()), own);
     });
     script_.wait();
   }
 
   void send_inside() {
     for (std::size_t j = 0; j < mates().size(); ++j)
-      for (std::size_t h = 0; h < groups_.size() && j != index(); ++h) {
-        script_.add(StepKind::receive_output, fixed(mates()[j]), fixed(member(h, j)));
-        script_.add(StepKind::send_output, fixed(mates()[j]), fixed(member(h, index())));
+      for (std::size_t d = 0; d < groups_.size() && j != index(); ++d) {
+        script_.add(StepKind::receive_output, mate(j), ref(host_after(d), j));
+        script_.add(StepKind::send_output, mate(j), ref(host_after(d), index()));
       }
     script_.wait();
   }
@@ -234,7 +248,7 @@ class HostsAllReduce {
   /// Calls f for the other hosts in cyclic order, beginning with the next host.
   template <class F>
   void each_other_host(F f) {
-    for (std::size_t d = 1; d < groups_.size(); ++d) f((host() + d) % groups_.size(), static_cast<std::int32_t>(d - 1));
+    for (std::size_t d = 1; d < groups_.size(); ++d) f(host_after(d), static_cast<std::int32_t>(d - 1));
   }
 
   Script& script_;

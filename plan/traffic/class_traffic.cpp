@@ -36,15 +36,19 @@ using StepKind = ScheduleStep::Kind;
 /// Counts, for each member, the messages in one direction and their elements.
 class MemberCount {
  public:
-  MemberCount(std::size_t members, std::span<const std::int64_t> parts)
-      : parts_(parts), messages_(members, 0), elements_(members, 0), shifts_(members, 0) {}
+  MemberCount(const Schedule& schedule, std::span<const std::int64_t> parts)
+      : parts_(parts),
+        scripts_(schedule.scripts()),
+        messages_(static_cast<std::size_t>(schedule.members), 0),
+        elements_(messages_.size(), 0),
+        shifts_(messages_.size(), 0) {}
 
   void add(const ScheduleStep& step) {
     if (step.only != ScheduleStep::kAll) {
-      if (step.only != step.except) add_one(step, step.only, 1);
+      if (step.only != step.except) add_each(step, step.only, 1);
       return;
     }
-    if (step.except != ScheduleStep::kAll) add_one(step, step.except, -1);
+    if (step.except != ScheduleStep::kAll) add_each(step, step.except, -1);
     ++of_all_;
     if (step.part.by == MemberRef::By::shift)
       ++shifts_[step.part.resolve(0, members())];
@@ -77,9 +81,11 @@ class MemberCount {
     return parts_[step.part.resolve(member, members())];
   }
 
-  void add_one(const ScheduleStep& step, int member, std::int64_t times) {
-    messages_[member] += times;
-    elements_[member] += times * size(step, member);
+  void add_each(const ScheduleStep& step, int script, std::int64_t times) {
+    for (int member = script; member < members(); member += scripts_) {
+      messages_[member] += times;
+      elements_[member] += times * size(step, member);
+    }
   }
 
   /// The value of more than half of the entries, if there is one (Boyer, Moore 1981).
@@ -93,6 +99,7 @@ class MemberCount {
   }
 
   std::span<const std::int64_t> parts_;
+  int scripts_;
   std::vector<std::int64_t> messages_, elements_;
   std::vector<std::int64_t> shifts_;  // by shift: number of steps with it
   std::int64_t of_all_ = 0;           // messages that every member has
@@ -207,7 +214,7 @@ std::vector<LinkTraffic> sends_of_collective(const Plan& plan, const Collective&
   Schedule one = schedule;
   SendsByLink sum;
   for (const ScheduleStep& step : schedule.steps) {
-    if (!sends(step) || !step.concerns(mine.member)) continue;
+    if (!sends(step) || !schedule.concerns(step, mine.member)) continue;
     one.steps.assign(1, step);
     sum.add((*mine.group)[step.peer.resolve(mine.member, schedule.members)],
             one.sent_elements(collective.parts, mine.member) * size);
@@ -247,7 +254,7 @@ std::vector<Traffic> traffic_of_members(const Schedule& schedule, std::span<cons
                 .received_bytes = schedule.received_elements(parts, m)};
     return all;
   }
-  MemberCount sent(members, parts), received(members, parts);
+  MemberCount sent(schedule, parts), received(schedule, parts);
   for (const ScheduleStep& step : schedule.steps) {
     if (sends(step)) sent.add(step);
     if (receives(step)) received.add(step);

@@ -109,11 +109,11 @@ class Sizes {
       const bool names = step.slot != ScheduleStep::kOfPeer || step.source != ScheduleStep::kOfPeer;
       if (all_staged_ || (!names && step.kind != ScheduleStep::Kind::receive_slot)) continue;
       if (step.only != ScheduleStep::kAll)
-        staged_[step.only] = true;
+        for (std::int32_t m = step.only; m < s_.members; m += s_.scripts()) staged_[m] = true;
       else if (step.except == ScheduleStep::kAll)
         all_staged_ = true;
       else
-        for (std::int32_t m = 0; m < s_.members; ++m) staged_[m] = staged_[m] || m != step.except;
+        for (std::int32_t m = 0; m < s_.members; ++m) staged_[m] = staged_[m] || s_.concerns(step, m);
     }
   }
 

@@ -5,8 +5,12 @@
 //
 // If the steps are the same for all members except for a shift of peers and parts, only member 0 plays. The message
 // that it gets from distance n - d equals its own message to distance d, with the part shifted likewise. So the check
-// costs one member's steps, as for schedules in which all members flip the same bits (flips.cpp). All members play all
-// other schedules.
+// costs one member's steps, as for schedules in which all members flip the same bits (flips.cpp).
+//
+// If the steps repeat after `period` members (Schedule::period), members 0 to period - 1 play. Each of them represents
+// the members whose numbers differ by a multiple of the period. Their messages and parts are shifted by this multiple.
+//
+// All members play all other schedules.
 #include <algorithm>
 #include <deque>
 #include <numeric>
@@ -159,7 +163,7 @@ struct PendingReceive {
   PiecePlace* to = nullptr;
   Piece wanted;  ///< the part that the receiver expects; in an all-to-all also its sender
   std::size_t step = 0;
-  int shift = 0;
+  int peer = 0;
 };
 
 /// A send that has started and may still read its place.
@@ -180,19 +184,19 @@ struct Player {
 
 class ScheduleSimulation {
  public:
-  ScheduleSimulation(const Schedule& schedule, std::string what, bool symmetric)
+  /// The first `players` members play for all members.
+  ScheduleSimulation(const Schedule& schedule, std::string what, int players)
       : s_(schedule),
         what_(std::move(what)),
-        symmetric_(symmetric),
         terms_(schedule.members, schedule.members - (schedule.guest_root ? 1 : 0)),
-        own_begin_(static_cast<std::size_t>(schedule.members) + 1, 0) {}
+        own_begin_(static_cast<std::size_t>(schedule.scripts()) + 1, 0),
+        players_(static_cast<std::size_t>(players)) {}
 
   /// Returns which blocks of an all-to-all arrive: member i's block for member j is at i * members + j. All other
   /// blocks must be empty.
   std::vector<bool> check() {
     share_steps();
     wires_.reserve(2 * static_cast<std::size_t>(s_.members));
-    players_.resize(symmetric_ ? 1 : static_cast<std::size_t>(s_.members));
     for (std::size_t m = 0; m < players_.size(); ++m) set_up(players_[m], static_cast<int>(m));
     for (std::size_t m = 0; m < players_.size(); ++m) wake(static_cast<int>(m));
     while (!ready_.empty()) {
@@ -212,7 +216,7 @@ class ScheduleSimulation {
  private:
   // ---- Setting up ----
 
-  /// Puts the steps of all members into one list, and the steps of each member into a list of its own.
+  /// Puts the steps of all members into one list, and the steps of each script into a list of its own.
   void share_steps() {
     for (const ScheduleStep& step : s_.steps)
       if (step.only != ScheduleStep::kAll) ++own_begin_[static_cast<std::size_t>(step.only) + 1];
@@ -242,7 +246,7 @@ class ScheduleSimulation {
       const std::size_t k = next_step(player);
       if (k == s_.steps.size()) break;
       const ScheduleStep& step = s_.steps[k];
-      if (step.concerns(player.self)) {
+      if (s_.concerns(step, player.self)) {
         if (step.kind == Kind::wait && !finish_receives(player)) return;
         if (step.kind == Kind::wait_sends && !finish_sends(player)) return;
         execute(player, step, k);
@@ -254,12 +258,11 @@ class ScheduleSimulation {
 
   [[nodiscard]] std::size_t next_step(const Player& player) const {
     const std::size_t common = player.common < common_.size() ? common_[player.common] : s_.steps.size();
-    if (symmetric_) return common;
     const std::span<const std::size_t> own = own_steps(player.self);
     return std::min(common, player.own < own.size() ? own[player.own] : s_.steps.size());
   }
   [[nodiscard]] std::span<const std::size_t> own_steps(int member) const {
-    const auto m = static_cast<std::size_t>(member);
+    const auto m = static_cast<std::size_t>(member % s_.scripts());
     return std::span(own_).subspan(own_begin_[m], own_begin_[m + 1] - own_begin_[m]);
   }
   static void pass_one(std::span<const std::size_t> list, std::size_t& at, std::size_t k) {
@@ -267,7 +270,7 @@ class ScheduleSimulation {
   }
   void pass(Player& player, std::size_t k) const {
     pass_one(common_, player.common, k);
-    if (!symmetric_) pass_one(own_steps(player.self), player.own, k);
+    pass_one(own_steps(player.self), player.own, k);
   }
 
   void execute(Player& player, const ScheduleStep& step, std::size_t k) {
@@ -367,7 +370,7 @@ class ScheduleSimulation {
   std::uint32_t contribution(Player& player, const ScheduleStep& step, int part, std::size_t k) {
     if (step.source != ScheduleStep::kOfPeer)
       return content(player, slot(player, player.self, step.source, k), part, k);
-    if (symmetric_ && step.peer.by == MemberRef::By::number)
+    if (one_plays_for_all() && step.peer.by == MemberRef::By::number)
       return fixed_contribution(player, step.peer.value, part, k);
     return contribution_of(player, step.peer.resolve(player.self, s_.members), part, k);
   }
@@ -400,6 +403,10 @@ class ScheduleSimulation {
 
   // ---- Messages ----
 
+  /// The number of the player that plays for the member.
+  [[nodiscard]] int player_of(int member) const { return member % static_cast<int>(players_.size()); }
+  [[nodiscard]] bool one_plays_for_all() const { return players_.size() == 1 && s_.members > 1; }
+
   [[nodiscard]] std::uint64_t route(int from, int to) const {
     return static_cast<std::uint64_t>(from) * static_cast<std::uint64_t>(s_.members) + static_cast<std::uint64_t>(to);
   }
@@ -410,7 +417,7 @@ class ScheduleSimulation {
     std::vector<Piece>& sent = wires_[wire].sent;
     player.leaving.push_back({wire, static_cast<std::uint32_t>(sent.size()), from});
     sent.push_back(piece);
-    wake(symmetric_ ? 0 : peer);
+    wake(player_of(peer));
   }
 
   void receive(Player& player, int peer, int part, PiecePlace& to, std::size_t k) {
@@ -419,11 +426,12 @@ class ScheduleSimulation {
     slots_full_of_ = -1;
     to.arriving = true;
     to.piece = {};
-    // One player plays for all members: the message from distance d equals its own message to distance n - d.
-    const std::uint64_t wire = symmetric_ ? route(0, s_.members - peer) : route(peer, player.self);
-    player.coming.push_back(
-        {wire, wires_[wire].received++, &to, {terms_.leaf(peer, part), part}, k, symmetric_ ? peer : 0});
-    wake(symmetric_ ? 0 : peer);
+    // The player that plays for the peer sends this message to another member, from which the player's number differs
+    // as the peer's number differs from its player's.
+    const int sender = player_of(peer), shift = peer - sender;
+    const std::uint64_t wire = route(sender, (player.self - shift + s_.members) % s_.members);
+    player.coming.push_back({wire, wires_[wire].received++, &to, {terms_.leaf(peer, part), part}, k, peer});
+    wake(sender);
   }
 
   void wake(int member) {
@@ -440,7 +448,7 @@ class ScheduleSimulation {
       const Wire& wire = wires_[coming.wire];
       if (wire.sent.size() <= coming.number) return false;
       Piece piece = wire.sent[coming.number];
-      piece.part = (piece.part + coming.shift) % s_.members;
+      piece.part = (piece.part + coming.peer - player_of(coming.peer)) % s_.members;
       coming.to->arriving = false;
       coming.to->piece = placed(player, coming, piece);
       player.coming.pop_back();
@@ -452,8 +460,8 @@ class ScheduleSimulation {
   /// must be for the same part, in an all-to-all the same block.
   Piece placed(const Player& player, const PendingReceive& coming, Piece piece) const {
     if (s_.kind == CollectiveKind::all_to_all) {
-      const bool fits = piece.part == player.self && piece.term == terms_.leaf(from_of(coming), player.self);
-      if (!fits || coming.wanted.part != from_of(coming))
+      const bool fits = piece.part == player.self && piece.term == terms_.leaf(coming.peer, player.self);
+      if (!fits || coming.wanted.part != coming.peer)
         fail(player, coming.step, "receives a part of another size than is sent");
       return {piece.term, coming.wanted.part};
     }
@@ -462,10 +470,6 @@ class ScheduleSimulation {
            "receives part " + std::to_string(coming.wanted.part) + ", part " + std::to_string(piece.part) +
                " is sent: sizes differ");
     return piece;
-  }
-  [[nodiscard]] int from_of(const PendingReceive& coming) const {
-    if (symmetric_) return coming.shift;
-    return static_cast<int>(coming.wire / static_cast<std::uint64_t>(s_.members));
   }
 
   /// Ends all sends for which the receive has started. Returns true if no send is left.
@@ -495,8 +499,9 @@ class ScheduleSimulation {
       }
       if (!terms_.is_whole_fold(piece.term))
         reject(where + "part " + std::to_string(part) + " that is not the fold of each member's contribution once");
-      // One player plays for all members, so all of its parts must be folded in the same way.
-      const auto [at, fresh] = folded_.try_emplace(symmetric_ ? 0 : part, piece.term);
+      // A player has a part as another member that it plays for has the part that is shifted likewise. So all members
+      // fold a part in the same way if the players fold so all parts that a shift takes to each other.
+      const auto [at, fresh] = folded_.try_emplace(player_of(part), piece.term);
       if (at->second != piece.term)
         reject(where + "part " + std::to_string(part) + " folded in another order than on other members");
     }
@@ -507,7 +512,7 @@ class ScheduleSimulation {
     const auto n = static_cast<std::size_t>(s_.members);
     arrived_.resize(n * n);
     if (piece.term == Terms::kNothing) return false;
-    for (int shift = 0; shift < (symmetric_ ? s_.members : 1); ++shift) {
+    for (int shift = 0; shift < s_.members; shift += static_cast<int>(players_.size())) {
       const auto to = static_cast<std::size_t>((self + shift) % s_.members);
       arrived_[static_cast<std::size_t>((from + shift) % s_.members) * n + to] = true;
     }
@@ -536,47 +541,49 @@ class ScheduleSimulation {
     const std::size_t k = next_step(player);
     const std::string where = k == s_.steps.size() ? "at its end" : "in step " + std::to_string(k);
     const bool receives = !player.coming.empty() && (k == s_.steps.size() || s_.steps[k].kind == Kind::wait);
-    const std::uint64_t wire = receives ? player.coming.back().wire : player.leaving.back().wire;
-    const auto members = static_cast<std::uint64_t>(s_.members);
+    const int peer = receives ? player.coming.back().peer
+                              : static_cast<int>(player.leaving.back().wire % static_cast<std::uint64_t>(s_.members));
     reject(what_ + ": member " + std::to_string(player.self) + " waits for ever " + where + " for member " +
-           std::to_string(symmetric_ ? (receives ? members - wire % members : wire % members)
-                                     : (receives ? wire / members : wire % members)) +
-           (receives ? " to send" : " to receive"));
+           std::to_string(peer) + (receives ? " to send" : " to receive"));
   }
 
   const Schedule& s_;
   std::string what_;
-  bool symmetric_;
   Terms terms_;
   std::vector<std::size_t> common_;
-  std::vector<std::size_t> own_, own_begin_;  // steps of one member, member by member
+  std::vector<std::size_t> own_, own_begin_;  // steps of one script, script by script
   std::vector<Player> players_;
   std::deque<int> ready_;
   std::unordered_map<std::uint64_t, Wire> wires_;
-  std::unordered_map<int, std::uint32_t> folded_;  // of each part
+  std::unordered_map<int, std::uint32_t> folded_;  // of the parts that a player's number stands for
   std::vector<bool> arrived_;
   int slots_full_of_ = -1;  // the part for which all slots hold the contributions of their peers, or -1
 };
 
-/// True if all members do the same except for a shift: no step names a member by number, except for contributions to
-/// fold, and steps do not name slots both by number and by peer, since a slot belongs to another peer on each member.
-bool is_symmetric(const Schedule& s) {
-  if (has_root(s.kind) || s.whole) return false;
+/// The number of members that play for all: 1 if all members do the same except for a shift, so that no step names a
+/// member by number, except for contributions to fold; the period if members that far apart do the same except for a
+/// shift; else all members.
+int players_of(const Schedule& s) {
+  if (has_root(s.kind) || s.whole) return s.members;
   using By = MemberRef::By;
-  bool by_peer = false, by_number = false;
+  bool alone = false, fixed = false, by_peer = false, by_number = false;
   for (const ScheduleStep& step : s.steps) {
-    if (step.only != ScheduleStep::kAll || step.except != ScheduleStep::kAll) return false;
+    alone = alone || step.only != ScheduleStep::kAll || step.except != ScheduleStep::kAll;
     if (step.kind == Kind::wait || step.kind == Kind::wait_sends) continue;
     const bool local = step.kind == Kind::copy || step.kind == Kind::fold;
-    if (step.kind == Kind::join || step.part.by != By::shift) return false;
-    if (step.peer.by != By::shift && !(local && step.peer.by == By::number)) return false;
+    if (step.kind == Kind::join || step.part.by != By::shift) return s.members;
+    if (step.peer.by != By::shift && !(local && step.peer.by == By::number)) return s.members;
+    fixed = fixed || step.peer.by == By::number;
     const std::int32_t slot = local ? step.source : step.slot;
     const bool receives = step.kind == Kind::receive_slot;
     by_number = by_number || slot != ScheduleStep::kOfPeer || (local && step.slot != ScheduleStep::kOfPeer);
     by_peer =
         by_peer || (slot == ScheduleStep::kOfPeer && (receives || (local && step.peer != MemberRef{By::shift, 0})));
   }
-  return !by_peer || !by_number;
+  // A slot with one number belongs to peers at different distances.
+  if (by_peer && by_number) return s.members;
+  if (!alone) return 1;
+  return s.period > 0 && !fixed && !by_peer ? s.period : s.members;
 }
 
 }  // namespace
@@ -594,7 +601,7 @@ void check_schedules(const Plan& plan) {
     if (!checked[number]) {
       checked[number] = true;
       if (!check_flips(schedule, what))
-        arriving[number] = ScheduleSimulation(schedule, what, is_symmetric(schedule)).check();
+        arriving[number] = ScheduleSimulation(schedule, what, players_of(schedule)).check();
       check_reach(schedule, what);
     }
     const std::vector<bool>& arrived = arriving[number];

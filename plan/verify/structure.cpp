@@ -107,18 +107,21 @@ class Structure {
   }
 
   void check_schedule(const Schedule& schedule) const {
-    const auto member_or_all = [&](std::int32_t m) { return m >= ScheduleStep::kAll && m < schedule.members; };
+    const auto script_or_all = [&](std::int32_t m) { return m >= ScheduleStep::kAll && m < schedule.scripts(); };
     const auto slot_or_peer = [&](std::int32_t slot) { return slot >= ScheduleStep::kOfPeer && slot < schedule.slots; };
     require(schedule.members >= 1 && schedule.root >= 0 && schedule.root < schedule.members && schedule.slots >= 0 &&
                 schedule.slots - 1 <= schedule.members &&
                 (!schedule.whole || schedule.kind == CollectiveKind::all_reduce),
             "a schedule's members are out of range");
+    require(schedule.period == 0 || (schedule.period > 0 && schedule.members % schedule.period == 0 &&
+                                     schedule.kind == CollectiveKind::all_reduce),
+            "a schedule's period is out of range");
     constexpr std::int32_t kMostAllToAll = 46340;  // its square fits 31 bits
     require(schedule.kind != CollectiveKind::all_to_all || schedule.members <= kMostAllToAll,
             "a schedule has too many members");
     using Kind = ScheduleStep::Kind;
     for (const ScheduleStep& step : schedule.steps) {
-      require(member_or_all(step.only) && member_or_all(step.except) && slot_or_peer(step.slot) &&
+      require(script_or_all(step.only) && script_or_all(step.except) && slot_or_peer(step.slot) &&
                   slot_or_peer(step.source) && (step.kind != Kind::send_slot || step.slot >= 0) &&
                   (step.kind != Kind::join || (step.slot >= 0 && step.source >= 0 && step.slot != step.source)),
               "a schedule's step is out of range");

@@ -433,6 +433,7 @@ class PlanMutator {
       case 5:
         return kind(schedule.kind, 8, "a schedule's kind");
       case 6:
+        if (dice_.one_in(4)) return number(schedule.period, schedule.members, "a schedule's period");
         return number(dice_.one_in(2) ? schedule.slots : schedule.root, 1, "a schedule's slots or root");
       case 7:
         note("a schedule's flags or name");

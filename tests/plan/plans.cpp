@@ -99,17 +99,19 @@ PlanClass receiving_class() {
 Schedule exchange() {
   using Kind = ScheduleStep::Kind;
   constexpr MemberRef kNext{MemberRef::By::shift, 1}, kFirst{MemberRef::By::number, 0};
-  return {CollectiveKind::all_reduce,
-          "by hand",
-          2,
-          0,
-          false,
-          true,
-          1,
-          {{Kind::receive_slot, kNext, kFirst, ScheduleStep::kAll, 1, 0},
-           {Kind::send_input, kNext, kFirst, 1},
-           {Kind::wait, {}, {}},
-           {Kind::fold, kNext, kFirst, ScheduleStep::kAll, ScheduleStep::kAll, ScheduleStep::kOfPeer, 0}}};
+  Schedule schedule{CollectiveKind::all_reduce,
+                    "by hand",
+                    2,
+                    0,
+                    false,
+                    true,
+                    1,
+                    {{Kind::receive_slot, kNext, kFirst, ScheduleStep::kAll, 1, 0},
+                     {Kind::send_input, kNext, kFirst, 1},
+                     {Kind::wait, {}, {}},
+                     {Kind::fold, kNext, kFirst, ScheduleStep::kAll, ScheduleStep::kAll, ScheduleStep::kOfPeer, 0}}};
+  schedule.period = 2;
+  return schedule;
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ class Simulation {
     bool moved = deliver(m);
     while (self.step < s_.steps.size()) {
       const ScheduleStep& step = s_.steps[self.step];
-      if (step.concerns(m)) {
+      if (s_.concerns(step, m)) {
         if (step.kind == Kind::wait && !self.pending.empty()) return moved;
         if (step.kind == Kind::wait_sends && !all_taken(m)) return moved;
         execute(m, step);
@@ -440,10 +440,30 @@ TEST_CASE("between hosts a hierarchical all-reduce sends 2 (h-1)/h of the vector
   const Schedule schedule = hierarchical_schedule(CollectiveKind::all_reduce, hosts);
   const std::vector<std::int64_t> parts(6, 100);
   std::int64_t out = 0;
-  for (const ScheduleStep& step : schedule.steps)
-    if ((step.kind == Kind::send_input || step.kind == Kind::send_output) && step.only < 3 && step.peer.value >= 3)
-      out += parts[0];
+  for (int m = 0; m < 3; ++m)
+    for (const ScheduleStep& step : schedule.steps) {
+      const bool sends = step.kind == Kind::send_input || step.kind == Kind::send_output;
+      if (sends && schedule.concerns(step, m) && step.peer.resolve(m, 6) >= 3) out += parts[0];
+    }
   CHECK(out == 2 * 600 / 2);
+}
+
+TEST_CASE("the members at one index on all hosts share the steps of a hierarchical all-reduce") {
+  constexpr int kHosts = 128, kOnHost = 8, kMembers = kHosts * kOnHost;
+  std::vector<std::int32_t> hosts;
+  for (int m = 0; m < kMembers; ++m) hosts.push_back(m / kOnHost);
+  Plan plan;
+  plan.schedules = {hierarchical_schedule(CollectiveKind::all_reduce, hosts)};
+  const Schedule& schedule = plan.schedules[0];
+  CHECK(schedule.steps.size() < 50 * kMembers);
+  constexpr int kMessages = 2 * ((kOnHost - 1) * kHosts + kHosts - 1);
+  for (const int m : {0, 1, kMembers - 1}) {
+    CHECK(schedule.sends_of(m) == kMessages);
+    CHECK(schedule.receives_of(m) == kMessages);
+  }
+  plan.collectives.resize(1);
+  plan.collectives[0].parts.assign(kMembers, 1);
+  CHECK_NOTHROW(verifier::check_schedules(plan));
 }
 
 TEST_CASE("a direct all-reduce sends 2 (n-1)/n of the vector in 2 (n-1) messages") {

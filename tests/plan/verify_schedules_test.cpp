@@ -34,10 +34,11 @@ bool passes_alone(const Schedule& schedule) {
 /// The same schedule with separate steps for each member, whose peers and parts are numbers. So all members play it.
 Schedule member_by_member(const Schedule& shared) {
   Schedule schedule = shared;
+  schedule.period = 0;
   schedule.steps.clear();
   for (int m = 0; m < shared.members; ++m)
     for (ScheduleStep step : shared.steps) {
-      if (!step.concerns(m)) continue;
+      if (!shared.concerns(step, m)) continue;
       step.peer = steps::fixed(step.peer.resolve(m, shared.members));
       step.part = steps::fixed(step.part.resolve(m, shared.members));
       step.only = m;
@@ -69,14 +70,14 @@ void change(Schedule& schedule, test::Dice& dice) {
       step.kind = kKinds[dice.below(std::size(kKinds))];
       break;
     case 5:
-      step.only = dice.below(schedule.members + 1) - 1;
+      step.only = dice.below(schedule.scripts() + 1) - 1;
       break;
     default:
       std::swap(step, any());
   }
 }
 
-TEST_CASE("what passes if one member plays for all passes if all play") {
+TEST_CASE("what passes if few members play for all passes if all play") {
   using enum CollectiveKind;
   const std::vector<std::int32_t> pairs{0, 0, 1, 1, 2, 2}, threes{0, 0, 0, 1, 1, 1}, alone{0, 1, 2};
   std::vector<Schedule> all{hierarchical_schedule(all_reduce, pairs), hierarchical_schedule(all_reduce, threes),

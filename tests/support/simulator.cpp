@@ -190,7 +190,7 @@ class Unroller {
       all.clear();
     };
     for (const ScheduleStep& step : schedule.steps) {
-      if (!step.concerns(self)) continue;
+      if (!schedule.concerns(step, self)) continue;
       const auto peer = static_cast<std::size_t>((*group)[step.peer.resolve(self, schedule.members)]);
       if (step.kind == ScheduleStep::Kind::wait) wait_all(Kind::wait_receive, receives);
       if (step.kind == ScheduleStep::Kind::wait_sends) wait_all(Kind::wait_send, sends);
