@@ -40,7 +40,19 @@ missing_packages() {
   done
 }
 
-# install_packages SET…: installs what is missing; says so in one line.
+# available_packages PACKAGE…: the packages that this system's apt has. Reports the other ones, such as clang-14 in Debian 13.
+available_packages() {
+  local package
+  for package in "$@"; do
+    if apt-cache show "$package" >/dev/null 2>&1; then
+      echo "$package"
+    else
+      echo "packages: this system has no $package" >&2
+    fi
+  done
+}
+
+# install_packages SET…: installs the packages that are missing, and reports them in one line.
 install_packages() {
   command -v dpkg-query >/dev/null || {
     echo "packages: no apt here; needed: $(packages_of "$@" | xargs)"
@@ -52,17 +64,19 @@ install_packages() {
     echo "packages: all there"
     return
   fi
+  apt_get update
+  missing=$(available_packages $missing | xargs)
+  [ -n "$missing" ] || return 0
   echo "packages: installing $missing"
   apt_get install $missing
 }
 
-# apt_get COMMAND…: runs apt-get after an update, without recommended packages; shows its output where it fails.
+# apt_get COMMAND…: runs apt-get without recommended packages; shows its output where it fails.
 apt_get() {
   [ "$(id -u)" = 0 ] || command -v sudo >/dev/null || fail "packages: run as root, or by hand: apt-get $*"
   local log
   log=$(mktemp)
-  if as_root apt-get update >"$log" 2>&1 &&
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get -y --no-install-recommends "$@" >>"$log" 2>&1; then
+  if as_root env DEBIAN_FRONTEND=noninteractive apt-get -y --no-install-recommends "$@" >"$log" 2>&1; then
     rm -f "$log"
   else
     tail -n 20 "$log" >&2
