@@ -20,7 +20,7 @@ def shown(page, script=""):
         page = page.with_name("scripted.html")
         page.write_text(text.replace("</html>", f"<script>{script}</script></html>"), encoding="utf-8")
     done = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", f"--user-data-dir={page.parent}/browser",
-                           f"file://{page}"], capture_output=True, text=True, timeout=100)
+                           f"file://{page}"], capture_output=True, text=True, timeout=600)
     assert 'data-milliseconds="' in done.stdout, (done.stdout[-300:], done.stderr[-300:])
     return RUN.sub("", done.stdout)
 
