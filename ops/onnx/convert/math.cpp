@@ -146,14 +146,20 @@ Outs to_bit_shift(Context& c) {
   return c.text("direction") == "LEFT" ? shift_left(a, b) : shift_right(a, b);
 }
 
-/// Bounds were attributes before operator set 11.
-Outs to_clip(Context& c) {
+/// Clip before operator set 11. Its bounds are attributes; by default they are the finite range of float32.
+Outs to_old_clip(Context& c) {
+  constexpr double kMost = std::numeric_limits<float>::max();
   Value x = c.in(0);
-  if (c.opset() < 11) {
-    if (c.has_attr("min")) x = maximum(x, c.real("min"));
-    if (c.has_attr("max")) x = minimum(x, c.real("max"));
-    return identity(x);
-  }
+  const double min = c.real("min", -kMost), max = c.real("max", kMost);
+  const bool wide = x.dtype() == DType::float32 || x.dtype() == DType::float64;  // others have no number beyond kMost
+  if (wide || min > -kMost) x = maximum(x, min);
+  if (wide || max < kMost) x = minimum(x, max);
+  return identity(x);
+}
+
+Outs to_clip(Context& c) {
+  if (c.opset() < 11) return to_old_clip(c);
+  Value x = c.in(0);
   if (c.has(1)) x = maximum(x, c.in(1));
   if (c.has(2)) x = minimum(x, c.in(2));
   return identity(x);

@@ -18,6 +18,21 @@ TEST_CASE("bits") {
   CHECK(OneNode{"BitwiseNot"}.text({a}) == "[-13 0 -6]");
 }
 
+TEST_CASE("old bounds of Clip are finite by default") {
+  const float infinity = std::numeric_limits<float>::infinity(), most = std::numeric_limits<float>::max();
+  const Tensor x = floats({3}, {-infinity, 0.5F, infinity});
+  const auto clip = [&](const std::vector<onnx::Attribute>& bounds) { return OneNode{"Clip", 6, bounds}.run({x})[0]; };
+  CHECK(clip({}).number(0) == -most);
+  CHECK(clip({}).number(2) == most);
+  CHECK(clip({{"min", 0.0}}).number(2) == most);
+  CHECK(clip({{"max", 0.0}}).number(0) == -most);
+  CHECK(clip({{"max", 0.0}}).number(1) == 0);
+  CHECK(OneNode{"Clip", 11}.run({x})[0].number(2) == infinity);
+  const Tensor half = Tensor::of<Float16>({1}, {Float16(infinity)});  // float16 has no number as large as the bound
+  CHECK(OneNode{"Clip", 6}.run({half})[0].number(0) == infinity);
+  CHECK(OneNode{"Clip", 6, {{"max", 2.0}}}.run({half})[0].number(0) == 2);
+}
+
 TEST_CASE("activations of newer operator sets") {
   const std::vector<Tensor> swish = OneNode{"Swish", 24, {{"alpha", 2.0}}}.run({kSeven});
   const std::vector<Tensor> gelu = OneNode{"Gelu", 20, {text("approximate", "tanh")}}.run({kSeven});
