@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "base/format.hpp"
 #include "graph/legality.hpp"
 #include "ops/onnx/converters.hpp"
 #include "tests/onnx/models.hpp"
@@ -218,7 +219,8 @@ bool small(const Graph& graph) {
   return graph.subgraphs() == 0;  // a loop may not end
 }
 
-/// Imports the model, after removing attributes that its node's op does not know.
+/// Imports the model, after removing attributes that its node's op does not know, and inputs and outputs beyond the
+/// number that it has.
 onnx::Imported import_known(onnx::Model model, const onnx::ImportOptions& with) {
   for (;;) {
     try {
@@ -228,7 +230,18 @@ onnx::Imported import_known(onnx::Model model, const onnx::ImportOptions& with) 
       const auto unknown = [&](const onnx::Attribute& one) {
         return text.find("attribute \"" + one.name + "\" is not known of") != std::string::npos;
       };
-      if (std::erase_if(model.graph.nodes[0].attributes, unknown) == 0) throw;
+      onnx::ModelNode& node = model.graph.nodes[0];
+      const auto too_many = [&](const char* what, const onnx::Strings& values) {
+        return text.find(formatted("it has {} {}, and ", values.size(), what)) != std::string::npos;
+      };
+      if (too_many("inputs", node.inputs)) {
+        node.inputs.pop_back();
+      } else if (too_many("outputs", node.outputs)) {
+        node.outputs.pop_back();
+        model.graph.outputs.pop_back();
+      } else if (std::erase_if(node.attributes, unknown) == 0) {
+        throw;
+      }
     }
   }
 }

@@ -333,7 +333,9 @@ void Importer::call(const Function& function, const ModelNode& node, Frame& fram
 void Importer::convert(const ModelNode& node, Frame& frame) {
   ++nodes_;
   if (const Function* function = function_of(model_, node)) return call(*function, node, frame);
-  const ConvertOp& converter = *find_converter(node.full_op(), frame.opset_of(node));
+  const std::int64_t opset = frame.opset_of(node);
+  check_counts(node, opset);
+  const ConvertOp& converter = *find_converter(node.full_op(), opset);
   const Scope line = graph_->line(line_of_node());
   if (!fold(converter, node, frame)) name_outputs(node, make_ops(converter, node, frame), frame);
 }

@@ -1,8 +1,10 @@
 #include "ops/onnx/importer/signatures.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -69,17 +71,90 @@ constexpr Signature kSignatures[] = {
     {"T>T", "ai.onnx.ml.Binarizer"},
 };
 
-/// Signatures by op and version.
-using Table = std::map<std::pair<std::string_view, std::int64_t>, std::string_view>;
+/// Ops with the same limit of inputs or outputs, and the version of the operator set from which it holds. Ops that are
+/// not in a table have one.
+struct Most {
+  std::size_t most;
+  std::string_view ops;
+  std::int64_t since = 1;
+};
+constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
+constexpr Most kMostInputs[] = {
+    {0, "Constant RandomNormal RandomUniform SequenceEmpty"},
+    {1, "Split", 2},
+    {2,
+     "Add AffineGrid And BitShift BitwiseAnd BitwiseOr BitwiseXor CastLike CenterCropPad Compress CumProd CumSum "
+     "DFT Div Equal Expand Gather GatherElements GatherND Greater GreaterOrEqual GridSample Less LessOrEqual "
+     "MatMul Mod Mul Or PRelu Pow RMSNormalization Resize ReverseSequence SequenceAt SequenceErase Split "
+     "SplitToSequence Sub SwiGLU Trilu Xor ai.onnx.ml.ArrayFeatureExtractor"},
+    {2, "Reshape", 5},
+    {2, "Tile", 6},
+    {2, "Upsample", 9},
+    {2, "TopK", 10},
+    {2, "ReduceSum Split Squeeze Unsqueeze", 13},
+    {2, "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSumSquare", 18},
+    {3,
+     "Col2Im Conv ConvTranspose DequantizeLinear Gemm GroupNormalization InstanceNormalization "
+     "LayerNormalization MaxUnpool NegativeLogLikelihoodLoss OneHot QuantizeLinear Range RoiAlign Scatter "
+     "ScatterElements ScatterND SequenceInsert SoftmaxCrossEntropyLoss TensorScatter Tile Where "
+     "ai.onnx.preview.FlexAttention"},
+    {3, "Clip Pad", 11},
+    {3, "Dropout", 12},
+    {3, "DFT", 20},
+    {4, "CausalConvWithState ConvInteger MatMulInteger RotaryEmbedding STFT"},
+    {4, "Resize", 11},
+    {4, "Pad", 18},
+    {5, "BatchNormalization DeformConv MelWeightMatrix NonMaxSuppression"},
+    {5, "Slice", 10},
+    {6, "Attention GRU LinearAttention RNN"},
+    {7, "Attention", 24},
+    {8, "LSTM QLinearMatMul"},
+    {9, "QLinearConv"},
+    {12, "com.microsoft.DynamicQuantizeLSTM"},
+    {kAny,
+     "Concat Einsum Loop Max Mean Min Scan SequenceConstruct SequenceMap Sum ai.onnx.preview.training.Adagrad "
+     "ai.onnx.preview.training.Adam ai.onnx.preview.training.Momentum"},
+};
+constexpr Most kMostOutputs[] = {
+    {2,
+     "CausalConvWithState Dropout GRU LinearAttention RNN SoftmaxCrossEntropyLoss TopK "
+     "ai.onnx.ml.TreeEnsembleClassifier"},
+    {2, "MaxPool", 8},
+    {3, "DynamicQuantizeLinear LSTM LayerNormalization com.microsoft.DynamicQuantizeLSTM"},
+    {3, "BatchNormalization", 14},
+    {4, "Attention Unique"},
+    {5, "BatchNormalization"},
+    {kAny,
+     "If Loop Scan SequenceMap Split ai.onnx.preview.training.Adagrad ai.onnx.preview.training.Adam "
+     "ai.onnx.preview.training.Momentum"},
+};
 
-const Table& table() {
-  static const Table kTable = [] {
-    Table table;
-    for (const Signature& one : kSignatures)
-      for (const std::string_view op : split(one.ops, ' ')) table.emplace(std::pair(op, one.since), one.text);
-    return table;
-  }();
-  return kTable;
+/// Rows of a table of this file, by op and version.
+template <class Row>
+class Table {
+ public:
+  explicit Table(std::span<const Row> rows) {
+    for (const Row& row : rows)
+      for (const std::string_view op : split(row.ops, ' ')) rows_.emplace(std::pair(op, row.since), &row);
+  }
+  /// The row of the newest version of the op that is not newer than `opset`; null if the op is not in the table.
+  [[nodiscard]] const Row* find(std::string_view op, std::int64_t opset) const {
+    const auto after = rows_.upper_bound({op, opset});
+    return after != rows_.begin() && std::prev(after)->first.first == op ? std::prev(after)->second : nullptr;
+  }
+
+ private:
+  std::map<std::pair<std::string_view, std::int64_t>, const Row*> rows_;
+};
+
+/// Throws Error(file) if the node has more of `values`, its inputs or outputs, than the table allows.
+void check_count(std::string_view what, const std::vector<std::string>& values, const Table<Most>& table,
+                 const std::string& op, std::int64_t opset) {
+  const Most* row = table.find(op, opset);
+  const std::size_t most = row == nullptr ? 1 : row->most;
+  if (values.size() > most)
+    Context::fail(formatted("it has {} {}, and {} of operator set {} has at most {}; remove {:?}", values.size(), what,
+                            op, opset, most, values[most]));
 }
 
 char letter(std::string_view letters, std::size_t i) {
@@ -125,10 +200,16 @@ std::optional<DType> dtype_of(char letter, std::string_view signature, const Mod
 }  // namespace
 
 std::string_view signature_of(const ModelNode& node, std::int64_t opset) {
-  const std::string op = node.full_op();
-  const auto after = table().upper_bound({op, opset});
-  if (after != table().begin() && std::prev(after)->first.first == op) return std::prev(after)->second;
+  static const Table<Signature> kTable(kSignatures);
+  if (const Signature* row = kTable.find(node.full_op(), opset)) return row->text;
   return node.domain.empty() ? "T>T" : "?>?";
+}
+
+void check_counts(const ModelNode& node, std::int64_t opset) {
+  static const Table<Most> kInputs(kMostInputs), kOutputs(kMostOutputs);
+  const std::string op = node.full_op();
+  check_count("inputs", node.inputs, kInputs, op, opset);
+  check_count("outputs", node.outputs, kOutputs, op, opset);
 }
 
 void check_inputs(std::string_view signature, const ModelNode& node, const Frame& frame) {

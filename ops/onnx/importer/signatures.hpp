@@ -1,4 +1,4 @@
-// The dtypes that ONNX's definitions of ops require for a node's inputs and outputs.
+// The dtypes that ONNX's definitions of ops require for a node's inputs and outputs, and the largest number of each.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,9 @@ namespace ferry::onnx {
 /// f, i, j and u are bool, float32, int64, int32 and uint8; '?' is any dtype. For example, "T?>Ti" of TopK: the first
 /// output has the dtype of the first input, and the second output is int64.
 [[nodiscard]] std::string_view signature_of(const ModelNode& node, std::int64_t opset);
+
+/// Throws Error(file) if the node has more inputs or outputs than this version of its op allows.
+void check_counts(const ModelNode& node, std::int64_t opset);
 
 /// Throws Error(file) if inputs with the same capital letter in the signature have different dtypes.
 void check_inputs(std::string_view signature, const ModelNode& node, const Frame& frame);

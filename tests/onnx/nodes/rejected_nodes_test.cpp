@@ -25,6 +25,26 @@ TEST_CASE("an attribute that is not known of an op is refused") {
   CHECK(OneNode{"Relu", 1, {{"consumed_inputs", Ints{0}}}}.text({kThree}) == "[0 0.5 3]");
 }
 
+TEST_CASE("more inputs or outputs than an op has are refused") {
+  const Tensor x = longs({3}, {3, 1, 2}), one = longs({1}, {1}), image = floats({1, 1, 1, 1}, {2});
+  CHECK(has(error_of({"Add", 14}, {kThree, kThree, kThree}),
+            "node \"n\" (Add): it has 3 inputs, and Add of operator set 14 has at most 2; remove \"x2\""));
+  CHECK(has(error_of({"Relu"}, {kThree, kThree}), "it has 2 inputs, and Relu of operator set 18 has at most 1"));
+  CHECK(has(error_of({"MatMul"}, {kThree, kThree, kThree}), "has at most 2; remove \"x2\""));
+  CHECK(has(error_of({"Conv"}, {image, image, floats({1}, {0}), image}), "has at most 3; remove \"x3\""));
+  CHECK(has(error_of({"TopK", 9, {integer("k", 2)}, 2}, {floats({3}, {1, 3, 2}), one}),
+            "it has 2 inputs, and TopK of operator set 9 has at most 1"));
+  CHECK(has(error_of({"Upsample", 7, {{"scales", Floats{1, 1, 2, 2}}}}, {image, floats({4}, {1, 1, 3, 3})}),
+            "it has 2 inputs, and Upsample of operator set 7 has at most 1"));
+  CHECK(has(error_of({"ReduceSum", 11}, {x, longs({1}, {0})}), "has at most 1"));
+  CHECK(OneNode{"ReduceSum", 13}.text({x, longs({1}, {0})}) == "[6]");
+  CHECK(OneNode{"Sum"}.text({x, x, x, x}) == "[12 4 8]");
+  CHECK(has(error_of({"TopK", 11, {}, 3}, {floats({3}, {1, 3, 2}), one}),
+            "it has 3 outputs, and TopK of operator set 11 has at most 2; remove \"y2\""));
+  CHECK(has(error_of({"Binarizer", 1, {}, 1, "ai.onnx.ml"}, {kThree, kThree}),
+            "ai.onnx.ml.Binarizer of operator set 1 has at most 1"));
+}
+
 TEST_CASE("attributes of an op that are not needed are taken") {
   const Tensor x = longs({2, 2}, {1, 2, 3, 4}), image = floats({1, 1, 2, 2}, {1, 2, 3, 4});
   CHECK(OneNode{"ReduceSum", 13, {integer("noop_with_empty_axes", 1)}}.text({x, longs({1}, {1})}) == "[[3] [7]]");
