@@ -72,7 +72,7 @@ TEST_CASE("what to type for a size that must be known names the dims that it com
       "--dim a=4 --dim b=4 --dim c=4 --dim h=4 --dim n=4 --dim w=4, or give the "
       "sizes of the inputs");
   CHECK(hint(value("input", "x", "float32", {"n", "t", "d"}) + initializer("heads", {4}, {0, 0, 3, -1}),
-             node("y", "Reshape", "x, heads")) == "--dim n=4, or give the sizes of the inputs");
+             node("y", "Reshape", "x, heads")) == "--dim d=4 --dim t=4, or give the sizes of the inputs");
   CHECK(hint(value("input", "x", "float32", {"n", "t", "d"}) + initializer("first", {1}, {0}) +
                  initializer("rest", {3}, {4, 3, -1}),
              node("s", "Shape", "x") + node("n", "Gather", "s, first") +
@@ -127,6 +127,47 @@ TEST_CASE("a model is imported for all sizes of its inputs") {
       initializer("all", {1, 5}, {9, 8, 7, 6, 5}) + node("y", "Slice", "all, first, words, second");
   CHECK(run(places, 1, 2) == "int64[1,2] [[9 8]]");
   CHECK(run(node("y", "Range", "zero, w, one"), 1, 4) == "int64[4] [0 1 2 3]");
+}
+
+TEST_CASE("several symbolic dims are grouped into one") {
+  const auto run = [](const std::string& nodes, const std::vector<std::int64_t>& sizes,
+                      const std::vector<std::string>& dims) {
+    const auto graph = import(model_of(value("input", "x", "float32", dims) + kY + nodes));
+    const Value y = graph->value(graph->entry("predict").fetches[0].value);
+    const Tensor x = counting(sizes);
+    const Tensor result = Evaluator(*graph).run({y}, {{"x", x}})[0];
+    for (std::int64_t i = 0; i < x.count(); ++i) CHECK(result.number(i) == x.number(i));
+    return result.type().str();
+  };
+  const auto flatten = [](int axis) {
+    return node("y", "Flatten", "x", attribute("axis", "i: " + std::to_string(axis), "INT"));
+  };
+  const auto reshape = [](std::vector<std::int64_t> to) {
+    return initializer("t", {static_cast<std::int64_t>(to.size())}, to) + node("y", "Reshape", "x, t");
+  };
+  CHECK(run(flatten(1), {2, 3, 5}, {"N", "3", "M"}) == "float32[2,15]");
+  CHECK(run(flatten(2), {2, 3, 5}, {"N", "3", "M"}) == "float32[6,5]");
+  CHECK(run(flatten(2), {2, 4, 5}, {"N", "K", "M"}) == "float32[8,5]");
+  CHECK(run(flatten(1), {2, 2}, {"N", "N"}) == "float32[2,2]");
+  CHECK(run(reshape({0, -1}), {2, 3, 5}, {"N", "3", "M"}) == "float32[2,15]");
+  CHECK(run(reshape({-1, 0}), {2, 3, 4}, {"N", "K", "M"}) == "float32[8,3]");
+  CHECK(run(reshape({0, 0, -1}), {2, 3, 4}, {"N", "K", "4"}) == "float32[2,3,4]");
+  CHECK(run(reshape({0, 0, 2, 2}), {2, 3, 4}, {"N", "K", "4"}) == "float32[2,3,2,2]");
+}
+
+TEST_CASE("a dim of no known size in a group is named") {
+  const auto error_with = [](const std::string& dims, const std::string& nodes) {
+    return error_of([&] {
+      static_cast<void>(import(model_of("input { name: 'x' type { tensor_type { elem_type: 1 shape { " + dims +
+                                        "} } } } " + kY + initializer("t", {4}, {0, 0, 2, -1}) + nodes)));
+    });
+  };
+  const Error open = error_with("dim { } dim { dim_value: 3 } dim { } ", node("y", "Flatten", "x"));
+  CHECK(says(open, "(Flatten): dim 0 of \"x\" [?,3,?] must be known when the model is imported"));
+  const Error odd =
+      error_with("dim { dim_param: 'N' } dim { dim_value: 3 } dim { dim_param: 'M' } ", node("y", "Reshape", "x, t"));
+  CHECK(says(odd, "(Reshape): the size that is -1 cannot be told from [N,3,M]"));
+  CHECK(says(odd, "try: --dim M=4"));
 }
 
 TEST_CASE("sizes that are given must fit the model's") {

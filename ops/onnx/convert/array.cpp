@@ -153,8 +153,18 @@ Outs to_range(Context& c) {
 
 // ---- Sizes ----
 
-/// Reshape to known sizes. A size of 0 means the input's dim. This dim may be symbolic if the size -1 can be computed
-/// without it.
+/// Reshape of x to sizes. The sizes at `copied` are the input's dims, which are symbolic.
+Outs with_copied_dims(Context& c, const Ints& sizes, const std::vector<std::size_t>& copied) {
+  const Value x = c.in(0);
+  std::vector<Number> numbers(sizes.begin(), sizes.end());
+  for (const std::size_t i : copied) {
+    numbers[i] = size_along(x, static_cast<int>(i));
+    if (numbers[i].of_step()) static_cast<void>(c.size(0, static_cast<std::int64_t>(i)));  // reports the size
+  }
+  return reshaped(c, x, std::move(numbers));
+}
+
+/// Reshape to known sizes. A size of 0 means the input's dim, which may be symbolic.
 Outs to_known_shape(Context& c, Ints sizes, bool zeros_stay) {
   const Shape from = c.type(0).shape;
   if (zeros_stay) return reshape(c.in(0), sizes);
@@ -172,9 +182,13 @@ Outs to_known_shape(Context& c, Ints sizes, bool zeros_stay) {
     }
     if (sizes[i] > 0) others = checked_count(Ints{others, sizes[i]});
   }
-  if (symbolic.size() > 1) static_cast<void>(c.size(0, static_cast<std::int64_t>(symbolic[0])));
+  const auto known = [](const Dim& dim) { return dim.known(); };
+  const auto open = std::find(sizes.begin(), sizes.end(), -1);
+  if (symbolic.size() > 1 || (symbolic.size() == 1 && open != sizes.end() &&
+                              std::count_if(from.dims().begin(), from.dims().end(), known) + 1 < from.rank()))
+    return with_copied_dims(c, sizes, symbolic);
   if (symbolic.size() == 1) {
-    if (const auto open = std::find(sizes.begin(), sizes.end(), -1); open != sizes.end()) {
+    if (open != sizes.end()) {
       std::int64_t rest = 1;
       for (int d = 0; d < from.rank(); ++d)
         if (d != static_cast<int>(symbolic[0])) rest *= c.size(0, d);
@@ -228,13 +242,26 @@ std::int64_t product(const Shape& shape, int begin, int end) {
   return checked_count(sizes);
 }
 
+/// Flatten of an input with symbolic dims before `axis` and after it.
+Outs flattened(Context& c, int axis) {
+  const Value x = c.in(0);
+  std::vector<Number> sizes{1, 1};
+  for (int d = 0; d < x.rank(); ++d) {
+    const Number size = size_along(x, d);
+    if (size.of_step()) static_cast<void>(c.size(0, d));  // reports the size
+    Number& all = sizes[d < axis ? 0 : 1];
+    all = product_of(x.graph(), all, size);
+  }
+  return reshaped(c, x, std::move(sizes));
+}
+
 Outs to_flatten(Context& c) {
   const Shape shape = c.type(0).shape;
   const std::int64_t given = c.integer("axis", 1);
   const int axis = static_cast<int>(given < 0 ? given + shape.rank() : given);
   if (axis < 0 || axis > shape.rank()) Context::fail("axis " + std::to_string(given) + " is out of range");
   const Ints sizes{product(shape, 0, axis), product(shape, axis, shape.rank())};
-  return reshape(c.in(0), sizes);
+  return sizes[0] < 0 && sizes[1] < 0 ? flattened(c, axis) : reshape(c.in(0), sizes);
 }
 
 /// Squeeze of a value with its dims in another order (Out::perm). `goes` marks the dims of the model's value to remove.

@@ -38,6 +38,12 @@ Number difference_of(Graph& graph, const Number& a, const Number& b) {
   return computed(graph, a.range - b.range, a, b, [](const Value& x, const Value& y) { return x - y; });
 }
 
+Number product_of(Graph& graph, const Number& a, const Number& b) {
+  if (a.is(0) || b.is(1)) return a;
+  if (b.is(0) || a.is(1)) return b;
+  return computed(graph, a.range * b.range, a, b, [](const Value& x, const Value& y) { return x * y; });
+}
+
 Number smaller_of(Graph& graph, const Number& a, const Number& b) {
   if (a.range.most <= b.range.least) return a;
   if (b.range.most <= a.range.least) return b;

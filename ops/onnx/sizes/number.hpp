@@ -38,6 +38,7 @@ struct Number {
 
 [[nodiscard]] Number sum_of(Graph& graph, const Number& a, const Number& b);
 [[nodiscard]] Number difference_of(Graph& graph, const Number& a, const Number& b);
+[[nodiscard]] Number product_of(Graph& graph, const Number& a, const Number& b);
 [[nodiscard]] Number smaller_of(Graph& graph, const Number& a, const Number& b);
 [[nodiscard]] Number larger_of(Graph& graph, const Number& a, const Number& b);
 /// a / step, rounded up; a >= 0, step >= 1.

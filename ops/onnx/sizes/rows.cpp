@@ -1,6 +1,7 @@
 #include "ops/onnx/sizes/rows.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <numeric>
 
@@ -87,6 +88,23 @@ struct Elements {
     known_before_step = known_before_step && !size.of_step();
   }
 };
+
+/// The size for a -1: the elements of a value divided by its other sizes. Nothing if this is not a known multiple of a
+/// product of sizes. A size with symbols has no value, since with_sizes() needs none.
+std::optional<Number> size_left(const Elements& from, const Elements& given) {
+  if (!from.known_before_step || !given.known_before_step ||
+      !std::includes(from.symbols.begin(), from.symbols.end(), given.symbols.begin(), given.symbols.end()))
+    return std::nullopt;
+  IntegerRange left{.least = 0};
+  std::set_difference(from.symbols.begin(), from.symbols.end(), given.symbols.begin(), given.symbols.end(),
+                      std::back_inserter(left.symbols));
+  const bool fits = given.known != 0 && from.known % given.known == 0;
+  if (!fits && left.symbols.empty()) Context::fail("its elements do not fit the shape");
+  if (!fits) return std::nullopt;
+  left.factor = from.known / given.known;
+  if (left.symbols.empty() || left.factor == 0) return left.factor;
+  return Number(left, Value());
+}
 
 /// A slice with a negative step: flips the dim, so that position p becomes size - 1 - p, and slices with a positive
 /// step.
@@ -234,32 +252,23 @@ Out expanded(Context& c, const Value& x, std::vector<Number> sizes) {
   return first_to(with_sizes(c, y, sizes), axis);
 }
 
-Value reshaped(Context& c, const Value& x, const std::vector<Number>& sizes) {
-  Elements from, given;
-  for (int d = 0; d < x.rank(); ++d) from.add(size_along(x, d));
+Value reshaped(Context& c, const Value& x, std::vector<Number> sizes) {
+  const auto minus_one = [](const Number& size) { return size.is(-1); };
+  const auto open = std::find_if(sizes.begin(), sizes.end(), minus_one);
+  if (open != sizes.end()) {
+    Elements from, given;
+    for (int d = 0; d < x.rank(); ++d) from.add(size_along(x, d));
+    for (const Number& size : sizes)
+      if (!size.is(-1)) given.add(size);
+    if (const auto left = size_left(from, given)) *open = *left;
+  }
   Ints to;
-  int open = -1, unknown = 0;
-  for (const Number& size : sizes) {
-    if (size.is(-1)) {
-      open = static_cast<int>(to.size());
-    } else {
-      given.add(size);
-      unknown += size.known() ? 0 : 1;
-    }
-    to.push_back(size.known() ? size.number() : -1);
-  }
-  if (open >= 0 && from.known_before_step && from.symbols == given.symbols) {
-    if (given.known == 0 || from.known % given.known != 0) Context::fail("its elements do not fit the shape");
-    to[open] = from.known / given.known;
-    open = -1;
-  }
-  if (unknown + (open >= 0 ? 1 : 0) <= 1) return reshape(x, to);
-  if (open >= 0) Context::fail("the size that is -1 cannot be told from " + x.shape().str());
-  std::vector<Number> like = sizes;
-  for (std::size_t d = 0; d < like.size(); ++d)
-    if (to[d] >= 0) like[d] = to[d];
+  for (const Number& size : sizes) to.push_back(size.known() ? size.number() : -1);
+  if (std::count(to.begin(), to.end(), -1) <= 1) return reshape(x, to);
+  if (std::any_of(sizes.begin(), sizes.end(), minus_one))
+    Context::fail("the size that is -1 cannot be told from " + x.shape().str());
   const Value bit = reshape(c.graph().constant(Tensor(DType::boolean, Ints{})), Ints(sizes.size(), 1));
-  return reshape_as(x, with_sizes(c, bit, like));
+  return reshape_as(x, with_sizes(c, bit, sizes));
 }
 
 Value rows_reshaped(Context& c, const Value& x, const std::vector<Number>& sizes) {

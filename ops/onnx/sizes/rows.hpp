@@ -59,7 +59,7 @@ class Slices {
 [[nodiscard]] Out expanded(Context& c, const Value& x, std::vector<Number> sizes);
 /// x reshaped to these sizes. Either sizes may be symbolic and one may be -1, or a single size is known only when a
 /// step runs and all other sizes are known.
-[[nodiscard]] Value reshaped(Context& c, const Value& x, const std::vector<Number>& sizes);
+[[nodiscard]] Value reshaped(Context& c, const Value& x, std::vector<Number> sizes);
 
 /// Reshapes x, which has a bounded first dim, to `sizes`. The first size is 0 (as many rows as x has), -1 (computed
 /// from the number of elements), or known only when a step runs; then the step checks the number of rows. One other
