@@ -161,6 +161,7 @@ void GraphTerms::visit_loop(const Op& op, const std::string& place, Scope& value
 
 void GraphTerms::visit_branch(const Op& op, const std::string& place, Scope& values) {
   const std::string here = inside(place, op.name());
+  branches.emplace(here, values[op.inputs()[0]].term);
   std::size_t next = 1;
   const auto side = [&](const char* name, const char* number) {
     const Graph& body = op.graph().subgraph(op.attrs().get<SubgraphRef>(name));

@@ -46,6 +46,8 @@ class GraphTerms {
   std::map<std::string, Variable, std::less<>> variables;  ///< by name
   /// The loops, by their place, such as "step/while_1".
   std::map<std::string, LoopTerms> loops;
+  /// The conditions of the branches, by their place.
+  std::map<std::string, TermId> branches;
   std::map<std::string, Effects> effects;  ///< by place
   /// The definitions of the ops in the graph and its bodies, by OpDef::name.
   std::map<std::string, const OpDef*, std::less<>> defs;

@@ -220,9 +220,7 @@ void PlanWalk::finish_loop(Class& c, const Frame& frame) {
   const std::string place = inside(c.frames.back().place, plan_.string(i.name));
   const LoopTerms& loop = graph_.loops.at(place);
   if (frame.region == i.region()) {
-    const Fact condition = read_summed(c, c.role->inputs(i)[0], i);
-    if (condition.value.term != loop.condition || condition.window != kNone)
-      throw_wrong_value("the condition of " + described(c, i), condition.value.term, loop.condition);
+    check_condition(c, i, loop.condition);
     c.frames.push_back({.region = i.other_region(), .place = place + "/1", .owner = frame.owner});
     return;
   }
@@ -238,20 +236,29 @@ void PlanWalk::finish_loop(Class& c, const Frame& frame) {
   for (const auto& [b, fact] : results) write(c, b, fact);
 }
 
+/// Requires that a loop or branch has the graph's condition. Each task that executes it must have this condition, also
+/// a task that uses none of its results: tasks that exchange messages in its regions must agree.
+void PlanWalk::check_condition(Class& c, const Instruction& i, TermId wanted) {
+  const Fact condition = read_summed(c, c.role->inputs(i)[0], i);
+  if (condition.window != kNone) throw_not_proved(c, i, "its condition is split");
+  if (condition.value.term != wanted)
+    throw_wrong_value("the condition of " + described(c, i), condition.value.term, wanted);
+}
+
 void PlanWalk::enter_branch(Class& c, std::uint32_t index) {
   const Instruction& i = c.role->instructions[index];
-  const Fact predicate = read_summed(c, c.role->inputs(i)[0], i);
-  if (predicate.window != kNone) throw_not_proved(c, i, "its condition is split");
-  Frame frame{.region = i.region(),
-              .place = inside(c.frames.back().place, plan_.string(i.name)) + "/0",
-              .owner = index,
-              .predicate = predicate.value.term};
+  const std::string place = inside(c.frames.back().place, plan_.string(i.name));
+  const auto found = graph_.branches.find(place);
+  if (found == graph_.branches.end()) throw_difference(c, i, "the graph has no such branch there");
+  check_condition(c, i, found->second);
+  Frame frame{.region = i.region(), .place = place + "/0", .owner = index};
   for (const std::uint32_t storage : written_by(c, i)) frame.before[storage] = c.memory.held(storage);
   c.frames.push_back(std::move(frame));
 }
 
 void PlanWalk::finish_branch(Class& c, const Frame& frame) {
   const Instruction& i = c.role->instructions[frame.owner];
+  const std::string place = inside(c.frames.back().place, plan_.string(i.name));
   std::vector<Fact> made;
   for (const BufferId b : c.role->outputs(i)) made.push_back(read_summed(c, b, i));
   if (frame.region == i.region()) {
@@ -259,7 +266,7 @@ void PlanWalk::finish_branch(Class& c, const Frame& frame) {
     Frame other = frame;
     other.region = i.other_region();
     other.next = 0;
-    other.place = inside(c.frames.back().place, plan_.string(i.name)) + "/1";
+    other.place = place + "/1";
     other.made = std::move(made);
     c.frames.push_back(std::move(other));
     return;
@@ -274,7 +281,7 @@ void PlanWalk::finish_branch(Class& c, const Frame& frame) {
     if (first.window != second.window || first.value.type != second.value.type)
       throw_difference(c, i, "its sides give " + named(c, c.role->outputs(i)[k]) + " in different parts");
     write(c, c.role->outputs(i)[k],
-          {{terms_.chosen(frame.predicate, first.value, second.value), first.value.type}, first.window});
+          {{terms_.chosen(graph_.branches.at(place), first.value, second.value), first.value.type}, first.window});
   }
 }
 

@@ -41,7 +41,6 @@ class PlanWalk {
     std::uint32_t next = 0;
     std::string place;            ///< place of the region in the graph: "step/while_1/0"
     std::uint32_t owner = kNone;  ///< the loop or branch, as an instruction of the class
-    TermId predicate = kNoTerm;   ///< for a branch
     std::map<std::uint32_t, Pieces> before =
         {};                       ///< for a branch: the earlier contents of all buffers that it may change
     std::vector<Fact> made = {};  ///< outputs of the first side of a branch
@@ -88,6 +87,7 @@ class PlanWalk {
   void finish(Class& c);
   void enter_loop(Class& c, std::uint32_t index);
   void finish_loop(Class& c, const Frame& frame);
+  void check_condition(Class& c, const Instruction& i, TermId wanted);
   void enter_branch(Class& c, std::uint32_t index);
   void finish_branch(Class& c, const Frame& frame);
   void feed(Class& c, const Instruction& i);
