@@ -7,6 +7,7 @@
 #include "graph/needed.hpp"
 #include "graph/op/core_ops.hpp"
 #include "graph/types/batches.hpp"
+#include "plan/equal/may_fail.hpp"
 #include "plan/kernel_facts.hpp"
 
 namespace ferry::equal {
@@ -95,6 +96,7 @@ void GraphTerms::visit(const Op& op, const std::string& place, Scope& values) {
   const auto where = [&] { return inside(place, op.name()); };
   const auto made = terms_.apply(def, attrs, inputs, types, where);
   for (std::size_t o = 0; o < made.size(); ++o) values[op.output(static_cast<int>(o))] = made[o];
+  if (const TermId term = equal::fallible(def, terms_, inputs, made); term != kNoTerm) fallible[place].insert(term);
   if (def.is(kEffect)) effects[place].insert(terms_.make_op(def, attrs, inputs, 0, types[0], where));
 }
 

@@ -49,6 +49,8 @@ class GraphTerms {
   /// The conditions of the branches, by their place.
   std::map<std::string, TermId> branches;
   std::map<std::string, Effects> effects;  ///< by place
+  /// The ops that can fail (may_fail.hpp), by the place where the graph runs them.
+  std::map<std::string, std::set<TermId>> fallible;
   /// The definitions of the ops in the graph and its bodies, by OpDef::name.
   std::map<std::string, const OpDef*, std::less<>> defs;
   /// The value with that name in that place, or null. Names find the carried values of loops and the values of parts

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <set>
 
+#include "base/format.hpp"
 #include "base/text.hpp"
 #include "graph/op/core_ops.hpp"
 #include "graph/op/index_notation.hpp"
 #include "ops/control/comm.hpp"
+#include "plan/equal/may_fail.hpp"
 #include "plan/equal/walk.hpp"
 #include "plan/kernel_facts.hpp"
 
@@ -103,6 +105,7 @@ void PlanWalk::run_op(Class& c, const Instruction& i, const OpDef& def) {
   const std::string place = c.frames.back().place;
   const auto where = [&] { return inside(place, plan_.string(i.name)); };
   const std::vector<TypedTerm> made = terms_.apply(def, attrs(i), values, types, where);
+  check_fallible(c, i, fallible(def, terms_, values, made));
   const std::vector<PendingReduction> through = pending_after(c, i, def, facts);
   for (std::size_t o = 0; o < made.size(); ++o) {
     Fact fact{made[o], c.role->buffers[outputs[o]].window, -1, 0, through};
@@ -114,6 +117,22 @@ void PlanWalk::run_op(Class& c, const Instruction& i, const OpDef& def) {
   const TermId effect = terms_.make_op(def, attrs(i), values, 0, types[0], where);
   if (!effects_of_class_.emplace(c.number, effect).second) throw_difference(c, i, "it runs twice");
   effects_[place].insert(effect);
+}
+
+/// Requires that the graph runs an op that can fail in the same region as the plan, or in a region around it. Elsewhere
+/// the op may run in steps in which the graph does not run it, and the plan would fail where the graph does not.
+void PlanWalk::check_fallible(const Class& c, const Instruction& i, TermId term) const {
+  if (term == kNoTerm) return;
+  const auto runs_it = [&](const std::string& place) {
+    const auto found = graph_.fallible.find(place);
+    return found != graph_.fallible.end() && found->second.contains(term);
+  };
+  if (std::ranges::any_of(c.frames, [&](const Frame& frame) { return runs_it(frame.place); })) return;
+  std::string why =
+      formatted("it can fail, and the plan runs it in {:?}, where the graph does not", c.frames.back().place);
+  for (const auto& [place, terms] : graph_.fallible)
+    if (terms.contains(term)) throw_difference(c, i, why + formatted(": the graph runs it in {:?}", place));
+  throw_difference(c, i, why);
 }
 
 /// Requires that the last input is the packed form of another input.

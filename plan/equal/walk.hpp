@@ -136,6 +136,7 @@ class PlanWalk {
   // ---- kernels.cpp ----
   void run(Class& c, const Instruction& i);
   void run_op(Class& c, const Instruction& i, const OpDef& def);
+  void check_fallible(const Class& c, const Instruction& i, TermId term) const;
   void run_placed(Class& c, const Instruction& i, const OpDef& def);
   /// The sum of the values that all workers sent to their server.
   [[nodiscard]] Fact sum_of_workers(Class& c, const Instruction& i, const std::vector<Fact>& given) const;
