@@ -10,6 +10,7 @@
 #include "base/format.hpp"
 #include "base/text.hpp"
 #include "graph/op/core_ops.hpp"
+#include "ops/may_fail.hpp"
 #include "placement/program/parts.hpp"
 #include "placement/program/users.hpp"
 
@@ -29,7 +30,9 @@ class DeviceAssigner {
     if (program_.options.reasons) program_.causes.of_place.assign(program_.nodes.size(), kNone);
     region(0);
     if (program_.options.reasons) add_constant_reasons();
-    for (Node& node : program_.nodes) node.once = runs_once(node);
+    for (ProgramRegionId body = 0; body < program_.regions.size(); ++body)
+      for (const NodeId id : program_.regions[body].order)
+        program_.nodes[id].once = runs_once(program_.nodes[id], body != 0);
   }
 
  private:
@@ -402,11 +405,13 @@ class DeviceAssigner {
 
   /// Whether the node is computed in the setup. This holds for ops that give the same value in every step (kOnce), and
   /// for pure ops on values computed once on the same devices. Values that go to other devices are sent in every step,
-  /// as the graph says.
-  bool runs_once(const Node& node) const {
+  /// as the graph says. An op that can fail, for example by a division by zero, stays in its loop or branch, which may
+  /// never run.
+  bool runs_once(const Node& node, bool in_body) const {
     if (node.kind != NodeKind::compute) return false;
     if (node.def->is(kOnce)) return true;
     if (node.inputs == 0 || node.def->is(kStateful) || node.def->is(kRandom) || node.def->is(kEffect)) return false;
+    if (in_body && may_fail(program_, node)) return false;
     const auto inputs = program_.inputs(node);
     return std::all_of(inputs.begin(), inputs.end(), [&](PValueId input) {
       const Node& producer = program_.nodes[program_.values[input].producer];

@@ -4,6 +4,7 @@
 
 #include "base/hash.hpp"
 #include "graph/op/core_ops.hpp"
+#include "ops/may_fail.hpp"
 
 namespace ferry {
 namespace {
@@ -183,6 +184,12 @@ std::vector<std::uint32_t> first_uses(const Program& program) {
     }
   }
   return first;
+}
+
+bool may_fail(const Program& program, const Node& node) {
+  std::vector<const Type*> types;
+  for (const PValueId input : program.inputs(node)) types.push_back(&program.values[input].type);
+  return may_fail(*node.def, types);
 }
 
 bool is_unread(const Program& program, const Node& node, std::size_t input) {

@@ -360,5 +360,7 @@ class ProgramFacts final : public OpFacts {
 /// Whether the node is an op that uses only the sizes of this input. Such an input may be on any devices, and nothing
 /// is moved for it.
 [[nodiscard]] bool is_unread(const Program& program, const Node& node, std::size_t input);
+/// Whether the op of the node can fail for some values of its inputs (ops/may_fail.hpp).
+[[nodiscard]] bool may_fail(const Program& program, const Node& node);
 
 }  // namespace ferry

@@ -26,6 +26,7 @@ class PartSender {
 
   void run() {
     for (ProgramRegion& region : program_.regions) {
+      in_body_ = &region != program_.regions.data();
       for (std::size_t i = region.order.size(); i > 0; --i) measure(region.order[i - 1]);
       bool any = false;
       for (const NodeId id : region.order) any = move_readers(id) || any;
@@ -172,7 +173,7 @@ class PartSender {
       if (producer.role() == OpRole::constant && producer.where != kNone) producer.where = to;
       once = once && producer.once;
     }
-    node.once = once;
+    node.once = once && !(in_body_ && may_fail(program_, node));
     if (!program_.options.reasons) return;
     const PValueId input = program_.inputs(node)[0];
     program_.causes.of_place[id] = program_.causes.of_place[program_.values[input].producer];
@@ -220,6 +221,7 @@ class PartSender {
   Program& program_;
   const Users users_;
   Replacements replacements_;  // only for the reasons
+  bool in_body_ = false;       // whether the region that is being rewritten is a body of a loop or branch
   std::vector<bool> is_result_;
   std::vector<bool> selects_;    // for each node
   std::vector<WhereId> before_;  // for each node: its devices before it moved; kNone: it did not move

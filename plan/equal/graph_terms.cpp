@@ -7,13 +7,17 @@
 #include "graph/needed.hpp"
 #include "graph/op/core_ops.hpp"
 #include "graph/types/batches.hpp"
-#include "plan/equal/may_fail.hpp"
+#include "plan/equal/fallible.hpp"
 #include "plan/kernel_facts.hpp"
 
 namespace ferry::equal {
 
 std::string inside(const std::string& place, std::string_view name) {
   return place + "/" + std::string(name);
+}
+
+std::string identity_of(const OpDef& def, const std::string& place, std::string_view name) {
+  return inside(def.is(kOnce) && !def.is(kLocal) ? "step" : place, name);
 }
 
 GraphTerms::GraphTerms(Terms& terms, const Graph& graph, const Signature& signature)
@@ -93,7 +97,7 @@ void GraphTerms::visit(const Op& op, const std::string& place, Scope& values) {
   }
   const Attrs& attrs = attrs_of(op);
   const std::vector<TypeId> types = types_of(op, attrs, inputs);
-  const auto where = [&] { return inside(place, op.name()); };
+  const auto where = [&] { return identity_of(def, place, op.name()); };
   const auto made = terms_.apply(def, attrs, inputs, types, where);
   for (std::size_t o = 0; o < made.size(); ++o) values[op.output(static_cast<int>(o))] = made[o];
   if (const TermId term = equal::fallible(def, terms_, inputs, made); term != kNoTerm) fallible[place].insert(term);

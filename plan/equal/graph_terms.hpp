@@ -49,7 +49,7 @@ class GraphTerms {
   /// The conditions of the branches, by their place.
   std::map<std::string, TermId> branches;
   std::map<std::string, Effects> effects;  ///< by place
-  /// The ops that can fail (may_fail.hpp), by the place where the graph runs them.
+  /// The ops that can fail (ops/may_fail.hpp), by the place where the graph runs them.
   std::map<std::string, std::set<TermId>> fallible;
   /// The definitions of the ops in the graph and its bodies, by OpDef::name.
   std::map<std::string, const OpDef*, std::less<>> defs;
@@ -81,5 +81,8 @@ class GraphTerms {
 
 /// The place inside an op: inside("step", "while_1") is "step/while_1".
 [[nodiscard]] std::string inside(const std::string& place, std::string_view name);
+/// Identifies an op that is not a function of its inputs by its place and name. An op with kOnce has the same value in
+/// all places, because the setup computes it.
+[[nodiscard]] std::string identity_of(const OpDef& def, const std::string& place, std::string_view name);
 
 }  // namespace ferry::equal

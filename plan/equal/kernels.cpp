@@ -8,7 +8,7 @@
 #include "graph/op/core_ops.hpp"
 #include "graph/op/index_notation.hpp"
 #include "ops/control/comm.hpp"
-#include "plan/equal/may_fail.hpp"
+#include "plan/equal/fallible.hpp"
 #include "plan/equal/walk.hpp"
 #include "plan/kernel_facts.hpp"
 
@@ -103,7 +103,7 @@ void PlanWalk::run_op(Class& c, const Instruction& i, const OpDef& def) {
   std::vector<TypeId> types;
   for (const std::uint32_t b : outputs) types.push_back(type(c, b));
   const std::string place = c.frames.back().place;
-  const auto where = [&] { return inside(place, plan_.string(i.name)); };
+  const auto where = [&] { return identity_of(def, place, plan_.string(i.name)); };
   const std::vector<TypedTerm> made = terms_.apply(def, attrs(i), values, types, where);
   check_fallible(c, i, fallible(def, terms_, values, made));
   const std::vector<PendingReduction> through = pending_after(c, i, def, facts);

@@ -12,6 +12,7 @@
 #include "ops/array/reshape.hpp"
 #include "ops/control/control.hpp"
 #include "ops/control/state.hpp"
+#include "ops/data/data.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
@@ -232,6 +233,29 @@ TEST_CASE("an op that can fail runs only where the graph runs it") {
     CHECK(moved.verdict == (one.reason == nullptr ? Equality::Verdict::equal : Equality::Verdict::differs));
     if (one.reason != nullptr) CHECK(has(moved.reason, one.reason));
   }
+}
+
+TEST_CASE("a division of files that a branch reads stays in the branch") {
+  Graph g;
+  const Value x = g.input("x", DType::int32, {2});
+  const Value r = cond(
+      sum(x) > 0,
+      [&] {
+        const Value read = read_npy(g, "a.npy", DType::int32, {2});
+        return Values{read * 2 / read_npy(g, "b.npy", DType::int32, {2})};
+      },
+      [&] { return Values{x}; })[0];
+  const Signature signature = signature_of(g, {r});
+  const Plan plan = plan_for(g, signature, Topology::local(1));
+  const PlanClass& c = plan.classes[0];
+  bool has_product = false;  // which cannot fail
+  for (const Instruction& i : c.instructions_of(c.regions[0])) {
+    CHECK(plan.string(i.op) != "Div");
+    has_product = has_product || plan.string(i.op) == "Mul";
+  }
+  CHECK(has_product);
+  const Equality result = compared(g, signature, plan);
+  CHECK_MESSAGE(result.verdict == Equality::Verdict::equal, result.reason);
 }
 
 }  // namespace
