@@ -160,34 +160,47 @@ void require_long_secret(std::string_view secret) {
         .hint(kNewSecret);
 }
 
+/// Why a task could not join at a notice.
+struct JoinFault {
+  Error error;
+  bool other_key = false;   ///< a ferry answered that has another secret, or is of another job
+  std::string notice = {};  ///< the text of the notice
+};
+
 /// Connects to the server at the meeting point of a notice, and does the handshake. Returns the fault, or nothing if it
 /// succeeds.
-std::optional<Error> greet_at(const MeetingPoint& point, const TcpOptions& options, const Deadline& deadline,
-                              Socket& server, Socket& listener) {
+std::optional<JoinFault> greet_at(const MeetingPoint& point, const TcpOptions& options, const Deadline& deadline,
+                                  Socket& server, Socket& listener) {
   const auto wrong = [&](const std::string& why) { return Error(Code::stalled, point.address.str() + why); };
   if (lacks_secret(point.address, options.secret))
-    return wrong(" can be reached from other machines, and this task has no secret").hint(kNewSecret);
+    return JoinFault{wrong(" can be reached from other machines, and this task has no secret").hint(kNewSecret)};
   // Independent of `deadline`, so that the last try has the full time too.
   const Deadline soon(system_clock(), kAttemptTime);
   if (const int error = net::connect_to(point.address, soon, server); error != 0)
-    return net::system_error(Code::stalled, wrong(", where nobody listens").text(), error)
-        .hint("see whether task 0 runs; its --interface says by which network it is reached");
+    return JoinFault{net::system_error(Code::stalled, wrong(", where nobody listens").text(), error)
+                         .hint("see whether task 0 runs; its --interface says by which network it is reached")};
   listener = listen_for_tasks(server, options);
   const Greeting greeting = greet(server, rendezvous_key(options.secret, point.job), hello_of(options),
                                   make_task_facts(listener, deadline), soon);
   if (greeting == Greeting::well) return std::nullopt;
   if (greeting == Greeting::other_key)
-    return wrong(", where another job answers, or one with another secret")
-        .hint("set FERRY_SECRET to the same text for all tasks of a job");
-  return wrong(", where no ferry answers, or another version").hint("see whether task 0 runs, by the same build");
+    return JoinFault{wrong(", where another job answers, or one with another secret")
+                         .hint("set FERRY_SECRET to the same text for all tasks of a job"),
+                     true};
+  return JoinFault{
+      wrong(", where no ferry answers, or another version").hint("see whether task 0 runs, by the same build")};
 }
 
 /// Joins the job of a notice. Returns nothing, and sets `wrong` to the fault, if no server of that job answers there.
-std::optional<Joined> join_at(const MeetingPoint& point, const TcpOptions& options, const Deadline& deadline,
-                              std::optional<Error>& wrong) {
+/// Another secret stays the fault of a notice when its task 0 has ended since.
+std::optional<Joined> join_at(const MeetingPoint& point, const std::string& notice, const TcpOptions& options,
+                              const Deadline& deadline, std::optional<JoinFault>& wrong) {
   Socket server, listener;
-  wrong = greet_at(point, options, deadline, server, listener);
-  if (wrong) return std::nullopt;
+  if (auto fault = greet_at(point, options, deadline, server, listener)) {
+    fault->notice = notice;
+    if (!wrong || !wrong->other_key || wrong->notice != notice) wrong = std::move(fault);
+    return std::nullopt;
+  }
   TcpOptions there = options;
   there.address = point.address.host();
   there.port = point.address.port();
@@ -250,13 +263,14 @@ Joined join(const TcpOptions& options, const std::string& job, const Deadline& d
 Joined join_by_notice(const TcpOptions& options, Notice& notice, const Deadline& deadline) {
   require_long_secret(options.secret);
   const Deadline answers(system_clock(), options.deadline + kGrace);
-  std::optional<Error> wrong;  // the fault of the last notice, which may have been removed since
+  std::optional<JoinFault> wrong;  // at the last notice, which may have been removed since
   for (;;) {
     if (const auto text = notice.get(answers))
-      if (auto joined = join_at(meeting_point(notice, *text), options, deadline, wrong)) return std::move(*joined);
+      if (auto joined = join_at(meeting_point(notice, *text), *text, options, deadline, wrong))
+        return std::move(*joined);
     if (deadline.expired()) {
       const std::string by = "rendezvous by " + notice.where() + ": ";
-      if (wrong) throw Error(Code::stalled, by + "the notice there says " + wrong->text());
+      if (wrong) throw Error(Code::stalled, by + "the notice there says " + wrong->error.text());
       throw Error(Code::stalled, by + "task 0 has put up no notice there before the deadline")
           .hint("see whether task 0 runs, with the same FERRY_RENDEZVOUS");
     }
@@ -266,8 +280,8 @@ Joined join_by_notice(const TcpOptions& options, Notice& notice, const Deadline&
 }
 
 void require_no_other_task_0(const MeetingPoint& point, const TcpOptions& options, const Deadline& deadline) {
-  std::optional<Error> gone;
-  static_cast<void>(join_at(point, options, deadline, gone));
+  std::optional<JoinFault> gone;
+  static_cast<void>(join_at(point, {}, options, deadline, gone));
 }
 
 }  // namespace ferry::tcp
