@@ -18,6 +18,10 @@ RANDOM_GRAPHS = 50
 TASKS = (1, 2, 3, 4, 7)
 TASKS_BY_ITSELF = (2, 4)  # of placement by itself
 OPTIONS = {  # options that these entries cannot be planned without
+    "async_server.pb eval": ["--jobs", "ps=0,worker=1-2"],
+    "async_server.pb init": ["--jobs", "ps=0,worker=1-2"],
+    "async_server.pb synchronous": ["--jobs", "ps=0,worker=1-2"],
+    "async_server.pb train": ["--jobs", "ps=0,worker=1-2"],
     "fashion.pb predict": ["--shape", "images=48,28,28"],
     "fashion_cnn.pb predict": ["--shape", "images=48,28,28"],
     "parameter_server.pb init": ["--jobs", "ps=0,worker=1-2"],
