@@ -1,5 +1,5 @@
 // Prints the findings of `ferry doctor` as one table, or as one JSON object, for all tasks of a job; and derives from
-// them what is ready, and the commands to type.
+// them the uses that are ready, and the commands to type.
 #pragma once
 
 #include <nlohmann/json.hpp>

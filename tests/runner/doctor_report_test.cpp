@@ -33,7 +33,7 @@ std::string conclusion(const std::vector<TaskFindings>& tasks) {
   return text;
 }
 
-TEST_CASE("what is ready, and the commands to type, follow from the findings") {
+TEST_CASE("the uses that are ready, and the commands to type, follow from the findings") {
   const std::string both = "one process, jobs over TCP (ferry launch)";
   const std::string mpi = ", jobs over MPI (Open MPI v4.1.4)";
   const TaskFindings good = task_with("openblas-Haswell", 1024, "cubic", "Open MPI v4.1.4", "", 0);
