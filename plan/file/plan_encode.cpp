@@ -198,7 +198,8 @@ class Encoder {
       return fbs::Step(number(s.kind), member(s.peer), member(s.part), s.only, s.except, s.slot, s.source);
     });
     return fbs::CreateSchedule(out_, number(schedule.kind), algorithm, schedule.members, schedule.root, schedule.slots,
-                               steps, schedule.guest_root, schedule.whole, schedule.in_place, number(schedule.via), schedule.period);
+                               steps, schedule.guest_root, schedule.whole, schedule.in_place, number(schedule.via),
+                               schedule.period);
   }
 
   Offset<fbs::Collective> encode_collective(const Collective& c) {

@@ -1,6 +1,7 @@
 #include "tests/fuzz/mutate_plan.hpp"
 
 #include <algorithm>
+#include <concepts>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -49,7 +50,7 @@ class PlanMutator {
   }
 
   /// Changes a number: most often to `other`, which is the same field's elsewhere.
-  template <class T>
+  template <std::integral T>
   void number(T& x, T other, std::string_view what) {
     note(what);
     constexpr int kBits = std::numeric_limits<T>::digits;
