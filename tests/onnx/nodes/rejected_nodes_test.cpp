@@ -57,7 +57,7 @@ TEST_CASE("attributes of an op that are not needed are taken") {
   CHECK(OneNode{"Add", 6, {integer("axis", 0), integer("broadcast", 0)}}.text({x, x}) == "[[2 4] [6 8]]");
 }
 
-TEST_CASE("sizes that an attribute repeats must be those of the weights") {
+TEST_CASE("sizes that an attribute repeats must equal the sizes of the weights") {
   const Tensor image = floats({1, 1, 2, 2}, {1, 2, 3, 4}), filter = floats({1, 1, 1, 2}, {1, 1});
   CHECK(OneNode{"Conv", 11, {{"kernel_shape", Ints{1, 2}}}}.text({image, filter}) == "[[[[3] [7]]]]");
   CHECK(has(error_of({"Conv", 11, {{"kernel_shape", Ints{2, 2}}}}, {image, filter}),

@@ -19,6 +19,7 @@
 
 #include "base/format.hpp"
 #include "base/text.hpp"
+#include "plan/verify/collectives/fold_terms.hpp"
 #include "plan/verify/verifier.hpp"
 
 namespace ferry::verifier {
@@ -82,63 +83,10 @@ int parts_of(const Schedule& s) {
   return one || s.whole ? 1 : s.members;
 }
 
-/// Stores each term once, under a number. A leaf is the contribution of a member to a part. Its number depends only on
-/// (member - part) mod members, so that terms of different parts can be compared. If one player plays for all members,
-/// the contribution of a fixed member has a number of its own.
-class Terms {
- public:
-  static constexpr std::uint32_t kNothing = 0;
-
-  Terms(int members, int contributors)
-      : members_(static_cast<std::uint32_t>(members)), contributors_(static_cast<std::uint32_t>(contributors)) {}
-
-  [[nodiscard]] std::uint32_t leaf(int member, int part) const {
-    return 1 + static_cast<std::uint32_t>(((member - part) % signed_members() + signed_members()) % signed_members());
-  }
-  [[nodiscard]] std::uint32_t fixed_leaf(int member) const { return 1 + members_ + static_cast<std::uint32_t>(member); }
-  std::uint32_t fold(std::uint32_t left, std::uint32_t right) {
-    const std::uint64_t key = std::uint64_t{left} << 32U | right;
-    const auto fresh_id = 1 + 2 * members_ + static_cast<std::uint32_t>(pairs_.size());
-    const auto [at, fresh] = numbers_.try_emplace(key, fresh_id);
-    if (fresh) pairs_.push_back(key);
-    return at->second;
-  }
-  /// Whether the term folds the contribution of each member exactly once.
-  [[nodiscard]] bool is_whole_fold(std::uint32_t term) {
-    const auto [at, fresh] = whole_.try_emplace(term, false);
-    if (!fresh) return at->second;
-    std::vector<std::uint32_t> leaves, open{term};
-    while (!open.empty() && leaves.size() <= contributors_) {
-      const std::uint32_t next = open.back();
-      open.pop_back();
-      if (next == kNothing) return false;
-      if (next <= 2 * members_) {
-        leaves.push_back(next);
-        continue;
-      }
-      const std::uint64_t pair = pairs_[next - 1 - 2 * members_];
-      open.push_back(static_cast<std::uint32_t>(pair));
-      open.push_back(static_cast<std::uint32_t>(pair >> 32U));
-    }
-    std::sort(leaves.begin(), leaves.end());
-    const bool distinct = std::adjacent_find(leaves.begin(), leaves.end()) == leaves.end();
-    const bool one_kind = leaves.empty() || leaves.back() <= members_ || leaves.front() > members_;
-    return whole_[term] = open.empty() && distinct && one_kind && leaves.size() == contributors_;
-  }
-
- private:
-  [[nodiscard]] int signed_members() const { return static_cast<int>(members_); }
-
-  std::uint32_t members_, contributors_;
-  std::unordered_map<std::uint64_t, std::uint32_t> numbers_;
-  std::vector<std::uint64_t> pairs_;
-  std::unordered_map<std::uint32_t, bool> whole_;
-};
-
 /// The content of a place or of a message: a term for a part. In an all-to-all the term is always a leaf: the block of
 /// one member.
 struct Piece {
-  std::uint32_t term = Terms::kNothing;
+  std::uint32_t term = FoldTerms::kNothing;
   int part = 0;
   bool operator==(const Piece&) const = default;
 };
@@ -285,7 +233,7 @@ class ScheduleSimulation {
       case Kind::send_output: {
         if (s_.kind == CollectiveKind::all_to_all) fail(player, k, "passes on what is not its own");
         PiecePlace& spot = output(player, part, k);
-        if (spot.arriving || spot.piece.term == Terms::kNothing)
+        if (spot.arriving || spot.piece.term == FoldTerms::kNothing)
           fail(player, k, "sends a part of its output that is not there yet");
         ++spot.sending;
         return send(player, peer, spot.piece, &spot, k);
@@ -298,7 +246,7 @@ class ScheduleSimulation {
         return receive(player, peer, part, slot(player, peer, step.slot, k), k);
       case Kind::send_slot: {
         PiecePlace& spot = slot(player, peer, step.slot, k);
-        if (spot.arriving || spot.piece.term == Terms::kNothing || spot.piece.part != part)
+        if (spot.arriving || spot.piece.term == FoldTerms::kNothing || spot.piece.part != part)
           fail(player, k, "sends a slot that does not hold part " + std::to_string(part));
         ++spot.sending;
         return send(player, peer, spot.piece, &spot, k);
@@ -327,7 +275,7 @@ class ScheduleSimulation {
       return;
     }
     if (!folds(s_.kind)) fail(player, k, "folds in a collective that adds nothing");
-    if (to.piece.term == Terms::kNothing || to.piece.part != part)
+    if (to.piece.term == FoldTerms::kNothing || to.piece.part != part)
       fail(player, k, "folds into a place that does not hold part " + std::to_string(part));
     to.piece.term = terms_.fold(to.piece.term, term);
   }
@@ -376,7 +324,7 @@ class ScheduleSimulation {
   }
 
   std::uint32_t content(const Player& player, const PiecePlace& spot, int part, std::size_t k) const {
-    if (spot.arriving || spot.piece.term == Terms::kNothing || spot.piece.part != part)
+    if (spot.arriving || spot.piece.term == FoldTerms::kNothing || spot.piece.part != part)
       fail(player, k, "uses a contribution that is not there yet");
     return spot.piece.term;
   }
@@ -492,7 +440,8 @@ class ScheduleSimulation {
       const Piece& piece = player.outputs[player.outputs.size() == 1 ? 0 : static_cast<std::size_t>(part)].piece;
       const std::string where = what_ + ": member " + std::to_string(player.self) + " ends with ";
       if (s_.kind == CollectiveKind::all_to_all && !note_arrival(player.self, part, piece)) continue;
-      if (piece.term == Terms::kNothing) reject(where + "nothing in part " + std::to_string(part) + " of its output");
+      if (piece.term == FoldTerms::kNothing)
+        reject(where + "nothing in part " + std::to_string(part) + " of its output");
       if (!folds(s_.kind)) {
         if (piece.term != wanted(player.self, part)) reject(where + "another value in part " + std::to_string(part));
         continue;
@@ -511,7 +460,7 @@ class ScheduleSimulation {
   bool note_arrival(int self, int from, const Piece& piece) {
     const auto n = static_cast<std::size_t>(s_.members);
     arrived_.resize(n * n);
-    if (piece.term == Terms::kNothing) return false;
+    if (piece.term == FoldTerms::kNothing) return false;
     for (int shift = 0; shift < s_.members; shift += static_cast<int>(players_.size())) {
       const auto to = static_cast<std::size_t>((self + shift) % s_.members);
       arrived_[static_cast<std::size_t>((from + shift) % s_.members) * n + to] = true;
@@ -549,7 +498,7 @@ class ScheduleSimulation {
 
   const Schedule& s_;
   std::string what_;
-  Terms terms_;
+  FoldTerms terms_;
   std::vector<std::size_t> common_;
   std::vector<std::size_t> own_, own_begin_;  // steps of one script, script by script
   std::vector<Player> players_;
