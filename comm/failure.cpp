@@ -43,11 +43,10 @@ AbsentError missing_error(std::span<const int> missing, int tasks) {
 }
 
 AbsentError closed_error(std::span<const int> gone, std::string_view what) {
-  return {
-      Error(Code::peer_lost, std::string(what) + ": " + tasks_text(gone) + (gone.size() == 1 ? " has" : " have") +
-                                 " ended in order, while this task still needs " + (gone.size() == 1 ? "it" : "them"))
-          .hint("no task has failed: the program must make the same calls in the same order on all of them"),
-      gone};
+  return {Error(Code::peer_lost, std::string(what) + ": " + tasks_text(gone) + (gone.size() == 1 ? " has" : " have") +
+                                     " finished, but this task still needs " + (gone.size() == 1 ? "it" : "them"))
+              .hint("no task has failed: the program must make the same calls in the same order on all tasks"),
+          gone};
 }
 
 std::string pack_failure(const Failure& failure) {

@@ -68,7 +68,7 @@ FERRY_HD constexpr Angle far_angle(double x) {
       0x4f463f669e5fea2dU, 0x7527bac7ebe5f17bU, 0x3d0739f78a5292eaU, 0x6bfb5fb11f8d5d08U, 0x56033046fc7b6babU};
   const auto bits = std::bit_cast<std::uint64_t>(x);
   const std::uint64_t m = (bits & 0x000fffffffffffffU) | 0x0010000000000000U;
-  // The bit whose product with m is m * 2. Earlier bits give multiples of 4.
+  // The first bit of 2/pi that matters: its product with x is 2 m. Earlier bits only add multiples of 4.
   const std::uint64_t first = (bits >> 52) - 1075 + 62;
   const std::uint64_t* const words = kTwoOverPi + first / 64;
   const std::uint64_t shift = first % 64;

@@ -11,7 +11,7 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// The rows of a text, which all have the same length.
+/// The form of a table. Each row has `columns` fields; parse_csv() passes the fields to its caller.
 struct CsvTable {
   std::vector<std::string> names;  ///< names of the columns, from the header line; empty without a header line
   std::size_t rows = 0;

@@ -107,7 +107,7 @@ FolderLock::FolderLock(const std::string& folder, const std::string& text)
   if (!file_.open()) throw cannot_lock(folder, errno);
   const int error = lock_descriptor(file_);
   struct stat status {};
-  // If the file has no link, the job that had the lock has just removed it.
+  // A file without a link has been removed since it was opened. Another process may have made and locked a new file.
   if (error == EWOULDBLOCK || (::fstat(file_.get(), &status) == 0 && status.st_nlink == 0))
     throw used_by(folder, lines_of(file_)[0]).hint("wait until that one has ended, or name another folder");
   if (error != 0) {

@@ -35,7 +35,8 @@ struct Offer {
   bool is_send = false;
 };
 
-/// Transfers between a task of this process and a task of another process. The relay takes them. Thread-safe.
+/// Transfers between a task of this process and a task of another process. The relay (relay.cpp), which sends them over
+/// the transport between the processes, takes them from here. Thread-safe.
 class Outbox {
  public:
   void put(Transfer* transfer);
@@ -67,7 +68,7 @@ class Lane {
     const std::atomic<bool>& failed;  ///< whether the job has failed
     std::atomic<int>& sender_copies;  ///< number of the sender's buffers that other threads are reading
     std::atomic<int>& receiver_copies;
-    /// Set if one of the two tasks is in another process: then offers of this process's task go to it.
+    /// Set if one of the two tasks is in another process. The lane then puts the offers of this process's task there.
     Outbox* outbox = nullptr;
   };
   explicit Lane(const Ends& ends) : ends_(ends) {}

@@ -21,7 +21,7 @@ class Cancellation {
   /// `watch`: the job's watch, null without one; `task`: the owner of the executor.
   Cancellation(Workers& workers, const Watch* watch, int task) : workers_(workers), watch_(watch), task_(task) {}
 
-  /// Keeps the task's first failure. The other walkers stop at their next wait or, in a loop, at their next look
+  /// Keeps the task's first failure. The other walkers stop at their next wait or, in a loop, at their next check
   /// (LoopWatch).
   void fail(const Error& error);
   /// Throws the first error that was passed to fail(), if any. Called when all walkers have returned.

@@ -306,11 +306,11 @@ void Walker::run_epilogue(const Resolved& r) {
 /// Checks whether the loop must end early (another walker's failure, an interrupt, a lost task, the deadline).
 /// Elsewhere waits check these, but a loop may never reach a wait.
 [[gnu::noinline]] void Walker::check_loop(const Resolved& r, std::int64_t iteration) {
-  const bool around = watch_.look();
+  const bool checks_job = watch_.check();
   shared_.cancellation.check_stopping();
   try {
     shared_.cancellation.check_must_end();
-    if (around && !shared_.ledger.poll()) shared_.transport.idle(std::chrono::microseconds(0));
+    if (checks_job && !shared_.ledger.poll()) shared_.transport.idle(std::chrono::microseconds(0));
   } catch (Error& error) {
     throw error.note("in " + iteration_text(resolved_.plan(), *r.plan, resolved_.task(), iteration));
   }

@@ -18,8 +18,8 @@ constexpr std::chrono::seconds kLeftGrace{1};
 /// A call of the session that has lasted this long may be an exchange, which needs all tasks.
 constexpr std::chrono::milliseconds kMayExchange{500};
 
-/// How long the task has been stopped. A task that is stopped and continued in turn may be stopped at every look. But
-/// its heartbeats arrive in between.
+/// How long the task has been stopped. A task that is stopped and continued repeatedly may be stopped at each check of
+/// its state. Its last heartbeat shows that it ran in between.
 Duration stopped_for(const TaskStatus& task) {
   return std::min(task.state_age, task.silent);
 }

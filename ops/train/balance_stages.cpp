@@ -261,7 +261,8 @@ class Balancer {
   const LabelledOps labelled_;
   std::vector<int> stage_;  // of each op
   std::vector<bool> of_variables_, is_read_backward_;
-  std::map<std::string, int> stage_of_;  // by device: the new stage of ops on it that belong to no stage
+  // By annotated device: the new stage of the pipeline's first op there. Ops without a stage move with their device.
+  std::map<std::string, int> stage_of_;
 };
 
 }  // namespace

@@ -93,7 +93,7 @@ Fact PlanWalk::combined(const Fact& fact, const Collective& collective, const In
     return left;  // the maximum of equal values
   if (!geometry_.sums_exactly(collective.grouping, guest, summed))
     throw Stop{true,
-               formatted("collective '{}'{} combines by {} over tasks that do not have parts of that: of {}",
+               formatted("collective '{}'{} combines by {} over tasks that do not each have a part to combine: {}",
                          plan_.string(collective.name), as_is(i.line == kNone ? "" : " at " + plan_.line(i.line).str()),
                          name_of(collective.reduce), as_is(terms_.str(fact.value.term)))};
   return left;

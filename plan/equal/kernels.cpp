@@ -175,8 +175,8 @@ std::vector<PendingReduction> PlanWalk::pending_after(Class& c, const Instructio
   for (std::size_t k = 0; k < inputs.size() && !owed.empty(); ++k) {
     const Buffer& b = c.role->buffers[buffers[k]];
     if (!inputs[k] || b.bytes == 0 || !is_linear_in(def, b.dtype, k) || inputs[k]->owed == owed) continue;
-    throw_difference(
-        c, i, "it adds " + named(c, buffers[k]) + " once for each part of a sum that its other inputs are parts of");
+    throw_difference(c, i,
+                     "its other inputs are parts of a sum, so it adds " + named(c, buffers[k]) + " once for each part");
   }
   return owed;
 }

@@ -506,7 +506,7 @@ void PlanWalk::throw_wrong_value(const std::string& what, TermId has, TermId wan
   for (const Suspect& suspect : suspects_) {
     if (!seen.contains(suspect.term)) continue;
     const TypedTerm* const meant = graph_.named(suspect.place, suspect.name);
-    text += "\n  first where the plan leaves the graph: " + suspect.what + "\n  the plan has " +
+    text += "\n  first difference: " + suspect.what + "\n  the plan has " +
             (meant != nullptr && meant->term != kNoTerm ? terms_.difference(suspect.term, meant->term)
                                                         : terms_.str(suspect.term));
     throw Stop{true, std::move(text)};

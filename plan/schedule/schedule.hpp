@@ -112,8 +112,9 @@ struct Schedule {
   /// A member's output may be in the memory of its input: no member reads a byte of an input after it was overwritten.
   bool in_place = false;
   Via via = Via::messages;
-  /// If > 0, a divisor of `members`: `only` and `except` of a step name all members whose number has this remainder.
-  /// So one list of steps serves the members with one index on all hosts, and needs no memory for each member.
+  /// If > 0, a divisor of `members`: `only` and `except` of a step then name a member's number modulo `period`. So all
+  /// members with the same index on their hosts share steps, and the size of the list does not depend on the number of
+  /// hosts.
   std::int32_t period = 0;
 
   /// The number of members that may have steps of their own; all other members repeat their steps.
@@ -199,8 +200,8 @@ inline constexpr int kMostFolded = 64;
 /// distance of the round before. Sums are a binary tree in the order of the members: ((0 + 1) + (2 + 3)) + …
 [[nodiscard]] Schedule doubling_schedule(int members);
 
-/// A broadcast or reduce along a binomial tree: about log2 n rounds. A reduce folds each subtree from its nearest child
-/// outwards: (child, own), next child, ….
+/// A broadcast or reduce along a binomial tree: about log2 n rounds. In a reduce, a member folds its own input onto the
+/// result of its nearest child, and then the results of its other children onto this, the nearest first.
 [[nodiscard]] Schedule tree_schedule(CollectiveKind kind, int members, int root = 0, bool guest_root = false);
 
 /// Works separately within hosts and between them; `hosts` has the host of each member. A broadcast or reduce is a tree

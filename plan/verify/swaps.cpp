@@ -65,8 +65,9 @@ class Swaps : ClassView {
     });
   }
 
-  /// Checks that an instruction of the loop touches bytes of the two buffers only as these buffers, and that it runs in
-  /// each iteration, at addresses that may change.
+  /// Checks that an instruction of the loop touches bytes of the two buffers only as these buffers or their views, and
+  /// that the executor can exchange its addresses. It cannot for collectives, which are prepared with their addresses,
+  /// nor for inner loops and branches, which may run in some iterations only.
   void check_inside(const Instruction& swap, const Instruction& i) const {
     if (i.what == Opcode::loop || i.what == Opcode::branch)
       reject(describe(plan_, i) + " is in a loop that swaps " + named(carried(swap)));

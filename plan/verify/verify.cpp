@@ -21,7 +21,7 @@ Verdict verify(const Plan& plan, const KnownOps& known) {
         "every index, region and size is in range; operands, parts of split values, feeds, fetches and variables fit");
     const std::vector<std::string> unknown = verifier::check_types(plan, known);
     proved(std::string(unknown.empty() ? "every kernel" : "every kernel of a known op") +
-           " gets and gives the types that its op's inference says");
+           " has the types of inputs and outputs that its op's inference computes");
     for (const std::string& op : unknown)
       verdict.unproved.push_back(
           formatted("the inputs and results of the kernels of {:.100}: the op is not known here", op));
@@ -32,7 +32,7 @@ Verdict verify(const Plan& plan, const KnownOps& known) {
       proved(plural(tile_regions, "tile region") + ": each value's elements depend on those at their place alone");
     if (const std::size_t stencils = verifier::check_stencils(plan); stencils > 0)
       proved(plural(stencils, "stencil") +
-             ": nothing is written that its windows read, and each begins before it ends");
+             ": its kernels write no value that its windows read, and its begin comes before its end");
     verifier::check_messages(plan, tables);
     verifier::check_buckets(plan, tables);
     verifier::check_chunks(plan);
@@ -45,14 +45,14 @@ Verdict verify(const Plan& plan, const KnownOps& known) {
     verifier::check_schedules(plan);
     const auto has_steps = [](const Schedule& schedule) { return !schedule.library_does_all(); };
     proved(plural(static_cast<std::size_t>(std::ranges::count_if(plan.schedules, has_steps)), "collective schedule") +
-           ": every member ends with what is promised, sums folded alike on all, though nothing is buffered");
+           ": every member gets its result, and sums are folded in one order, even if nothing is buffered");
     verifier::check_progress(plan, tables);
-    proved("no task waits for ever in any number of steps and iterations, though nothing is buffered");
+    proved("no task waits for ever in any number of steps and iterations, even if nothing is buffered");
     if (const std::size_t stretches = verifier::check_stretches(plan); stretches > 0)
       proved(std::to_string(stretches) + (stretches == 1 ? " captured stretch" : " captured stretches") +
-             ": each is work of one queue, in whose middle nothing waits or is waited for");
+             ": each is work of one queue; waits come only before it, and others wait only for its end");
     if (verifier::check_threads(plan))
-      proved("threads of a task, and queues of its devices, touch no bytes at the same time, but to read");
+      proved("threads of a task and queues of its devices access the same bytes at the same time only to read them");
     if (const std::size_t servers = verifier::check_turns(plan, tables); servers > 0)
       proved(plural(servers, "server") +
              ": its turns may come in any order, and no worker waits for another one that "
@@ -62,11 +62,12 @@ Verdict verify(const Plan& plan, const KnownOps& known) {
     verifier::check_memory(plan);
     if (swaps > 0)
       proved(plural(swaps, "carried value") +
-             ": it may swap its bytes with the next value, since the loop touches these bytes as these values alone");
-    proved("no buffer is read before it is written or while it is overwritten; all lie within their arenas");
+             ": it may swap its bytes with the next value, because the loop accesses these bytes only as these values");
+    proved("no buffer is read before it is written or while it is overwritten; all buffers are within their arenas");
     const verifier::Footprint most = verifier::check_fit(plan);
     proved("at most " + human_bytes(most.task) + " of memory on a task" +
-           (most.gpu == 0 ? "" : ", and " + human_bytes(most.gpu) + " on a GPU") + ", which is no more than there is");
+           (most.gpu == 0 ? "" : ", and " + human_bytes(most.gpu) + " on a GPU") +
+           ", which is within the available memory");
     verdict.pass = true;
   } catch (const verifier::PlanRejected& rejected) {
     verdict.reason = rejected.reason;

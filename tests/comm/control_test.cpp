@@ -359,7 +359,7 @@ TEST_CASE("in every order an exchange does not wait for a task that has closed")
       const Outcome& outcome = network.nodes[task]->outcomes.at(0);
       REQUIRE(outcome.error.has_value());
       if (in_time(outcome))
-        CHECK(outcome.error->text().starts_with("exchange: task 2 has ended in order"));
+        CHECK(outcome.error->text().starts_with("exchange: task 2 has finished"));
       else
         check_names(outcome);
       CHECK_FALSE(network.nodes[task]->control.failure().has_value());

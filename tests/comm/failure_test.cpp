@@ -32,7 +32,7 @@ TEST_CASE("errors say who, and what to do") {
   const Error missing = missing_error(std::vector<int>{0, 2}, 4);
   CHECK(missing.code() == Code::stalled);
   CHECK(missing.text().starts_with("exchange: tasks 0 and 2 of 4 did not come before the deadline\n  try: "));
-  CHECK(closed_error(std::vector<int>{1}).text().starts_with("exchange: task 1 has ended in order"));
+  CHECK(closed_error(std::vector<int>{1}).text().starts_with("exchange: task 1 has finished"));
   CHECK(size_error(0, 1, 9, 12, 16).text() == "channel 9 from task 0 to task 1: 12 bytes sent, 16 expected");
 }
 

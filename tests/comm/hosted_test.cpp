@@ -50,7 +50,7 @@ TEST_CASE("a process that has closed is named by its tasks") {
     if (end.task() < 2) {
       const auto error = error_in([&] { (void)end.exchange("here", seconds(20)); });
       REQUIRE(error.has_value());
-      CHECK(error->text().starts_with("exchange: tasks 2 and 3 have ended in order"));
+      CHECK(error->text().starts_with("exchange: tasks 2 and 3 have finished"));
     }
     end.close();
   });

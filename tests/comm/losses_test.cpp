@@ -97,7 +97,7 @@ TEST_CASE("a message to or from a task that has left in order is an error at onc
           test::error_in([&] { test::finish(end, sends ? end.send(last, 3, bytes) : end.receive(last, 3, bytes)); });
       REQUIRE(error);
       CHECK(error->code() == Code::peer_lost);
-      CHECK(error->text().starts_with("a message: task " + std::to_string(last) + " has ended in order"));
+      CHECK(error->text().starts_with("a message: task " + std::to_string(last) + " has finished"));
     }
   });
 }

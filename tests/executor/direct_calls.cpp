@@ -387,7 +387,7 @@ bool names_both(const std::string& text) {
   const auto first = text.find(file);
   const bool two = first != std::string::npos && text.find(file, first + 1) != std::string::npos;
   const auto says = [&](const char* what) { return text.find(what) != std::string::npos; };
-  return two || (first != std::string::npos && (says("has left the job") || says("has ended in order")));
+  return two || (first != std::string::npos && (says("has left the job") || says("has finished")));
 }
 
 int run_unlikes(const std::string& transport, std::uint64_t first, std::uint64_t count) {

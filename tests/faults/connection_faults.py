@@ -151,7 +151,7 @@ def ends(how, code, of_itself, *parts):
 
 def case_063_leaves_early():
     ends("exit", 5, 0, "ended before the job was done")
-    ends("return", 5, 0, "task 1 has ended in order, while this task still needs it")
+    ends("return", 5, 0, "task 1 has finished, but this task still needs it")
 
 
 def case_107_throws():

@@ -126,7 +126,7 @@ entry { name: "run" fetch { name: "y" value: "y" } }
             self.assertEqual(len(re.findall(r"(?m)^ +-\d+\.\d+ s  ", shown)), 4)
 
     def test_063_a_task_leaves_early(self):
-        for how, says in {"exit": "ended before the job was done", "return": "task 1 has ended in order"}.items():
+        for how, says in {"exit": "ended before the job was done", "return": "task 1 has finished"}.items():
             code, _, err = launched.run(FERRY, "-n", 3, "--", TASK_ENDS, how)
             self.assertEqual(code, 5)
             self.assertIn(says, err)

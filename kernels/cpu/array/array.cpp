@@ -20,8 +20,8 @@ std::unique_ptr<KernelState> prepare_constant(const KernelSetup& setup) {
   return keep(setup.attrs.get<Tensor>("value"));
 }
 
-/// If each part is one run of a small input, copies the runs directly. This is so in each step of a recurrent layer for
-/// one row.
+/// If each part is a contiguous piece of a small input, copies the pieces directly: the general kernel takes longer to
+/// prepare than to copy. A recurrent layer splits such inputs in each step if the batch has one row.
 void split(KernelRun& run) {
   constexpr std::int64_t kSmall = 4 * kElementGrain;
   const Array& input = run.inputs[0];

@@ -53,7 +53,8 @@ struct RowsToCopy {
   std::int64_t from_pitch, to_pitch;  ///< the distance from one row to the next
 };
 
-/// Copies rows, which in images are often shorter than a few vectors.
+/// Copies rows. They are often short in images, so the choice of the loop is made once for all rows, and rows shorter
+/// than a vector are copied by half vectors.
 template <class T>
 void copy_rows(const RowsToCopy& all, const T* from, T* to) {
   constexpr int kSize = BlockOf<T>::kSize, kHalf = std::max(kSize / 2, 2);

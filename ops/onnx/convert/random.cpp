@@ -56,7 +56,7 @@ Outs to_multinomial(Context& c) {
   const Value drawn = uniform(c.graph(), shape, 0, 1, x.dtype(), seed_of(c));
   const Value ends = expand_dims(cumsum(softmax(x), 1), {1});
   const Value passed = cast(less_equal(ends, drawn), DType::int64);
-  // Rounding may exceed the last class.
+  // The last cumulative weight may be rounded to less than 1, and the drawn number may be above it.
   const Value chosen = minimum(sum(passed, {2}), static_cast<double>(sizes[1] - 1));
   return cast(chosen, c.dtype("dtype", DType::int32));
 }
