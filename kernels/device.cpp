@@ -13,7 +13,7 @@ void check_device_table(const DeviceTable& table) {
               "the library of devices was built for another ferry: its table has version {} and {} bytes, this ferry's "
               "has version {} and {}",
               table.version, table.size, kDeviceTableVersion, sizeof(DeviceTable))
-      .hint("build it anew with the headers of this ferry");
+      .hint("build it again with the headers of this ferry");
 }
 
 Devices::Devices(const DeviceLibrary& library, const DeviceShare& share) : table_(library.table), fuse_(library.fuse) {

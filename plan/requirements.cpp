@@ -26,13 +26,13 @@ void require_tasks(const Plan& plan, const Topology& topology) {
       if (device.kind == DeviceKind::gpu && static_cast<std::int64_t>(device.index) >= gpus)
         throw Error(Code::plan, "the plan is for gpu:{} of task {}, which has {}", device.index, task,
                     plural(gpus, "GPU"))
-            .hint("--device sim, if it was made with that, or make the plan anew from its graph");
+            .hint("--device sim, if it was made with that, or make the plan again from its graph");
     const PlanClass& role = plan.class_for(task);
     const bool has_regions = std::ranges::any_of(
         role.instructions, [&](const Instruction& i) { return i.what == Opcode::tiles && role.on_queue(i); });
     if (has_regions && !topology.gpu_regions())
       throw Error(Code::plan, "the plan has tile regions on GPUs, and not all GPUs of this job can run them")
-          .hint("install NVRTC on all hosts (ferry doctor), or make the plan anew from its graph");
+          .hint("install NVRTC on all hosts (ferry doctor), or make the plan again from its graph");
   }
 }
 
@@ -42,7 +42,7 @@ void require_memory(const Plan& plan, const Topology& topology) {
       if (!topology.share_memory(std::array{group.front(), other}))
         throw Error(Code::plan, "the plan is for tasks {} and {} that share memory, and here they do not",
                     group.front(), other)
-            .hint("make the plan anew, where it is to run: ferry plan GRAPH --save FILE.plan");
+            .hint("make the plan again, where it is to run: ferry plan GRAPH --save FILE.plan");
   };
   for (const Channel& channel : plan.channels)
     if (channel.put) require(std::array{channel.from, channel.to});
@@ -62,7 +62,7 @@ void require_gpu_groups(const Plan& plan, const Topology& topology) {
       const std::string& why = topology.tasks[task].no_gpu_group;
       throw Error(Code::plan, "the plan is for GPUs that work together, and that of task " + std::to_string(task) +
                                   " does not here" + (why.empty() ? "" : ": " + why))
-          .hint("make the plan anew, where it is to run: ferry plan GRAPH --save FILE.plan");
+          .hint("make the plan again, where it is to run: ferry plan GRAPH --save FILE.plan");
     }
   }
 }

@@ -89,9 +89,10 @@ bool JobState::in_own_process() const {
 
 void JobState::require_own_process() const {
   if (in_own_process()) return;
-  throw Error(Code::usage,
-              "this process was forked from process {}, whose job does not go on here: no thread and no message does",
-              process)
+  throw Error(
+      Code::usage,
+      "this process was forked from process {}, whose job does not continue here: no thread and no message does",
+      process)
       .hint("connect and make sessions after fork(), in the process that runs them");
 }
 

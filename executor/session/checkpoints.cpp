@@ -84,7 +84,7 @@ class CheckpointSearch {
     if (notes_.empty()) return std::nullopt;
     Error error(Code::file, "{:?}: has no checkpoint that can be loaded", folder_);
     for (std::size_t i = 0; i < std::min<std::size_t>(notes_.size(), 12); ++i) error.note(notes_[i]);
-    throw error.hint("use another copy of the folder, or begin anew in an empty one");
+    throw error.hint("use another copy of the folder, or begin again in an empty one");
   }
   /// Call it if the checkpoint that next() returned last is damaged.
   void mark_damaged(const std::string& why) {
@@ -95,7 +95,7 @@ class CheckpointSearch {
   /// aside. Returns the names of the damaged checkpoints that cannot be put aside, the newest first.
   std::vector<std::string> take() {
     for (const std::string& note : notes_) log_warn(note);
-    if (!damaged_.empty()) log_warn("goes on from the checkpoint before: " + names_[at_ - 1]);
+    if (!damaged_.empty()) log_warn("continues from the checkpoint before it: " + names_[at_ - 1]);
     std::vector<std::string> left;
     for (const std::string& name : damaged_)
       if (!put_aside(folder_ + "/" + name)) left.push_back(name);
@@ -124,7 +124,7 @@ void refuse_checkpoints(FileSystem& files, const std::string& folder) {
   const std::vector<std::string> names = checkpoint_names(files, folder);
   if (names.empty()) return;
   throw Error(Code::usage, "{:?}: has checkpoints already, the newest of step {}", folder, step_of(names[0]))
-      .hint("--resume, which goes on from it, or name another folder");
+      .hint("--resume, which continues from it, or name another folder");
 }
 
 /// The candidate's name, and its manifest as text, for all tasks. The texts are empty if there is no candidate.
@@ -450,7 +450,7 @@ void Checkpoints::require_not_stopped() const {
   if (step < 0) return;
   throw Error(Code::preempted, "stopped after step {}, as asked for; its checkpoint is in {:?}", step,
               state_->options.folder)
-      .hint("--resume goes on from it");
+      .hint("--resume continues from it");
 }
 
 std::vector<CheckpointFacts> checkpoints_in(const std::string& folder, FileSystem& files) {

@@ -183,7 +183,7 @@ struct TaskGroup::State {
     const std::size_t slash = file.rfind('/');
     if (slash == std::string::npos || local_files().is_folder(file.substr(0, slash + 1))) return;
     throw Error(Code::file, "{:?}, for what the tasks did last: its folder is not there", file)
-        .hint("make the folder on all hosts; the first task that goes on writes the file");
+        .hint("make the folder on all hosts; the first task that continues writes the file");
   }
 
   /// Makes the tasks and their threads, at the first call that needs them: planning needs neither.

@@ -149,7 +149,7 @@ std::vector<Tensor> TaskSession::run_steps(const Graph& graph, const Agreed& agr
     if (!task_.options.run.replay_turns.empty())  // tasks meet at other steps than when the turns were recorded
       throw task_.member.cluster().found_by_all(
           Error(Code::usage, "turns are replayed, and checkpoints are to be saved")
-              .hint("replay without checkpoints, or record anew"));
+              .hint("replay without checkpoints, or record again"));
     saver = &request.checkpoints->saver();
     saver->require_request(agreed.request);
     boundary.emplace(make_boundary(graph, 0));

@@ -51,7 +51,7 @@ void check_graph_head(std::span<const std::byte> bytes) {
   std::memcpy(&hash, content.data() + kHashAt, sizeof hash);
   if (hash != hash_of_rest(content))
     throw Error(Code::file, "the file is damaged, cut short or has bytes after its end: its hash does not fit")
-        .hint("save the graph anew");
+        .hint("save the graph again");
 }
 
 }  // namespace ferry

@@ -85,7 +85,7 @@ constexpr OpDef kShuffle{.name = "Shuffle",
                          .index_of = shuffle_index,
                          .flops = 0,
                          .flags = kRandom,
-                         .no_grad = "the order of rows is drawn anew"};
+                         .no_grad = "the order of rows is drawn again each time"};
 
 constexpr const OpDef* kRandomOps[] = {&kUniform, &kUniformLike, &kNormal, &kShuffle};
 

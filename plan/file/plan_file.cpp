@@ -29,7 +29,7 @@ void check_head(std::span<const std::byte> head, std::uint64_t size) {
   const auto version = number_at<std::uint32_t>(head, 8);
   if (version != kPlanVersion)
     throw Error(Code::file, "its format is version {}; this ferry reads version {}", version, kPlanVersion)
-        .hint("make the plan anew from its graph, or use the ferry that made it");
+        .hint("make the plan again from its graph, or use the ferry that made it");
   const auto length = number_at<std::uint64_t>(head, 16);
   if (length > kMaxPlanBytes)
     throw Error(Code::file, "it claims {} bytes, more than the {} that a plan may have", length, kMaxPlanBytes);
@@ -43,7 +43,7 @@ std::span<const std::byte> body_of(std::span<const std::byte> bytes) {
   check_head(bytes.first(std::min(bytes.size(), kPlanHeadBytes)), bytes.size());
   const std::span<const std::byte> body = bytes.subspan(kPlanHeadBytes);
   if (number_at<std::uint32_t>(bytes, 12) != 0 || number_at<std::uint64_t>(bytes, 24) != hash64(body, kPlanVersion))
-    throw Error(Code::file, "the file is damaged: its hash does not fit").hint("make the plan anew from its graph");
+    throw Error(Code::file, "the file is damaged: its hash does not fit").hint("make the plan again from its graph");
   return body;
 }
 

@@ -126,7 +126,7 @@ std::unique_ptr<GrowingFile> EventFiles::file_for(std::string_view entry, std::i
     files_.make_folders(folder);
     return std::make_unique<GrowingFile>(new_file_in(folder, files_), first, "--tensorboard", files_, clock_);
   } catch (const Error& error) {
-    log_warn(error.text() + "\n  --tensorboard: the run goes on, nothing is written there");
+    log_warn(error.text() + "\n  --tensorboard: the run continues and writes nothing there");
     return nullptr;
   }
 }

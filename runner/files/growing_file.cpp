@@ -33,7 +33,7 @@ void GrowingFile::flush() {
     files_.append(path_, bytes);
   } catch (const Error& error) {
     full_ = true;
-    log_warn(error.text() + "\n  " + option_ + ": the run goes on, nothing more is written there");
+    log_warn(error.text() + "\n  " + option_ + ": the run continues and writes nothing more there");
   }
 }
 

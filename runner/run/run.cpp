@@ -329,7 +329,7 @@ class Run {
     if (checkpoints.step() == 0)
       log_info("there is no checkpoint in " + where + ": the run begins with the first step");
     else if (checkpoints.step() < total_)
-      log_info("goes on after step " + std::to_string(checkpoints.step()) + " of " + std::to_string(total_) +
+      log_info("continues after step " + std::to_string(checkpoints.step()) + " of " + std::to_string(total_) +
                ", from " + where);
     else
       log_info("training is already complete: the checkpoint in " + where + " is at step " +

@@ -86,7 +86,7 @@ class Jobs(unittest.TestCase):
         running = [start(index, steps) for index in range(tasks)]
         for pod in running:
             self.assertEqual(pod.end(), 0, pod.said)
-        self.assertIn(f"goes on after step {steps - 100} of {steps}", running[0].said)
+        self.assertIn(f"continues after step {steps - 100} of {steps}", running[0].said)
         self.check_trained(tasks, steps)
 
     def test_the_job(self):
@@ -135,7 +135,7 @@ class Jobs(unittest.TestCase):
         self.cluster.forget(f"train-worker-1.{service}")
         launcher.await_said("restart 1 of 3")
         workers[1] = work(1)
-        launcher.await_said(rf"goes on after step (.|\n)*{UP}")
+        launcher.await_said(rf"continues after step (.|\n)*{UP}")
         # A worker's node is drained.
         self.assertEqual(workers[0].drain(), 0, workers[0].said)
         self.assertIn("stopped by signal 15 (Terminated), sent to 1 task", workers[0].said)
@@ -144,7 +144,7 @@ class Jobs(unittest.TestCase):
         workers[0] = work(0)
         launcher = launch(steps)
         self.assertEqual(launcher.end(), 0, launcher.said)
-        self.assertIn(f"goes on after step {steps - 100} of {steps}", launcher.said)
+        self.assertIn(f"continues after step {steps - 100} of {steps}", launcher.said)
         self.assertEqual([worker.drain() for worker in workers], [0, 0])
         self.check_trained(2, steps)
 

@@ -111,7 +111,7 @@ std::string wrong_in(std::uint64_t seed, bool simulated) {
                     {.run = {.seed = seed, .data_folder = folder.path()}});
     RunRequest request = made.request;
     Checkpoints checkpoints(session, request, {.folder = folder / "saved", .every_steps = 1, .resume = true});
-    if (checkpoints.step() != done) return "goes on after step " + std::to_string(checkpoints.step());
+    if (checkpoints.step() != done) return "continues after step " + std::to_string(checkpoints.step());
     request.checkpoints = &checkpoints;
     request.steps = 1 + dice.below(made.steps - done);
     request.on_step = [&](std::int64_t step, std::span<const Tensor> got) {

@@ -370,7 +370,7 @@ def case_options():
     expect(run(command(1, "--steps", "3", "--checkpoint", folder)), 2, "has checkpoints already, the newest of step 3", "--resume")
     expect(run(command(1, "--steps", "5", "--checkpoint", folder, "--resume", "--seed", "2")), 2, "saved with the seed 0, this run has 2")
     expect(run(command(1, "--steps", "5", "--checkpoint", fresh("none"), "--resume")), 0, "there is no checkpoint in")
-    expect(run(command(1, "--steps", "5", "--checkpoint", folder, "--resume")), 0, "goes on after step 3 of 5")
+    expect(run(command(1, "--steps", "5", "--checkpoint", folder, "--resume")), 0, "continues after step 3 of 5")
 
 
 def case_show():

@@ -137,7 +137,7 @@ TEST_CASE("089, 097 a crash at any change, of a file being written or of old che
     ++crashes;
     const std::size_t before = sound(folder.path()).size();
     CHECK(difference(run_all(folder.path(), local_files()), wanted) == "");
-    CHECK(log.text.find("goes on from the checkpoint before") == std::string::npos);
+    CHECK(log.text.find("continues from the checkpoint before it") == std::string::npos);
     CHECK(before <= 3);
     CHECK(sound(folder.path()).size() == 2);
     for (const auto& entry : fs::directory_iterator(folder.path()))
@@ -156,7 +156,7 @@ TEST_CASE("089, 090 a shard that is cut or missing: the one before is used, and 
     CHECK(resumed(saved.folder.path(), step).code() == Code::ok);
     CHECK(step == 8);
     CHECK(log.text.find("task-00001.safetensors") != std::string::npos);
-    CHECK(log.text.find("goes on from the checkpoint before: step-0000000008") != std::string::npos);
+    CHECK(log.text.find("continues from the checkpoint before it: step-0000000008") != std::string::npos);
     CHECK(fs::exists(saved.last + ".damaged"));
     CHECK(difference(run_all(saved.folder.path(), local_files()), saved.variables) == "");
     CHECK(sound(saved.folder.path()).size() == 2);

@@ -96,7 +96,7 @@ entry { name: "run" fetch { name: "y" value: "y" } }
             job.await_line(r"^\[0\] total: ", 10)
             os.kill(task, signal.SIGKILL)
             job.await_line(r"the job starts again in 0.001 s: restart 1 of 1")
-            job.await_line(r"^\[0\] .*goes on after step [1-9]\d* of ")
+            job.await_line(r"^\[0\] .*continues after step [1-9]\d* of ")
             before = job.said.count(b"total: ")
             job.await_line(r"^\[0\] total: ", before + 1)
             job.send(signal.SIGTERM)

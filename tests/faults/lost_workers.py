@@ -168,7 +168,7 @@ def a_run_goes_on_from_its_checkpoint():
     equal(codes, [0, 0, -9, 0], f"exit codes, with\n{errors}")
     codes, out, errors = by_hand(command(1, 2, "--steps", 2 * STEPS, "--print-every", 1, *saved, "--resume"), 3)
     equal(codes, [0, 0, 0], f"exit codes, with\n{errors}")
-    has(errors, rf"goes on after step {STEPS} of {2 * STEPS}")
+    has(errors, rf"continues after step {STEPS} of {2 * STEPS}")
     has(out, rf"(?m)^step {STEPS + 1}/{2 * STEPS}")
 
 

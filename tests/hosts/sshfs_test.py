@@ -85,7 +85,7 @@ class OverSshfs(unittest.TestCase):
         words = ["--checkpoint", self.shared / "saved", "--checkpoint-every", 20, "--resume"]
         for start, hosts in enumerate(((1, 2), (2, 1))):
             tasks = self.job(hosts, *ENDLESS, *words)
-            tasks[0].await_line("goes on after step" if start else "step ")
+            tasks[0].await_line("continues after step" if start else "step ")
             before = set(self.there.glob("saved/step-*"))
             for line in itertools.count():
                 tasks[0].await_line("step ")

@@ -434,7 +434,7 @@ TEST_CASE("a scan of operator set 8 goes over the rows of a batch") {
   CHECK(run(3, "")[0].str() == "[3 22]");
   CHECK(run(3, "")[1].str() == "[[0 1 3] [13 17 22]]");
   CHECK(run(3, attribute("directions", "ints: 1", "INTS"))[1].str() == "[[2 3 3] [15 19 22]]");
-  CHECK(says(error_of([&] { static_cast<void>(run(2, "")); }), "a sequence of 2 of 3"));
+  CHECK(says(error_of([&] { static_cast<void>(run(2, "")); }), "its lengths have 2, its sequences 3"));
 }
 
 TEST_CASE("a scan of too many elements to be written out is a loop, with the same results") {

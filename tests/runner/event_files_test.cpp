@@ -79,7 +79,7 @@ TEST_CASE("a full disk costs the scalars, not the run, and is told once") {
       }
     }
     CHECK(log.text.find("No space left on device") != std::string::npos);
-    CHECK(log.text.find("--tensorboard: the run goes on") != std::string::npos);
+    CHECK(log.text.find("--tensorboard: the run continues") != std::string::npos);
     CHECK(log.text.find("--tensorboard") == log.text.rfind("--tensorboard"));
   }
 }

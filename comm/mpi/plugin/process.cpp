@@ -160,7 +160,7 @@ void start() {
   MPI_Finalized(&finalized);
   if (finalized != 0) throw Error(Code::usage, "mpi: MPI was finalized and cannot start again");
   if (process().started && getpid() != process().pid)
-    throw Error(Code::usage, "mpi: this process was forked from process {}, which runs MPI; it cannot go on here",
+    throw Error(Code::usage, "mpi: this process was forked from process {}, which runs MPI; it cannot continue here",
                 process().pid)
         .hint("fork() before connect");
   if (process().started) return;

@@ -247,7 +247,7 @@ Outs to_loop(Context& c) {
     if (begins)
       return unroll_loop(
           c, form, times.number(),
-          {Code::file, "it gives something in each iteration, and whether it goes on is computed in its body"});
+          {Code::file, "it gives something in each iteration, and its body computes whether it continues"});
   }
   std::int64_t most = times.range.most;
   const int first = static_cast<int>(form.carried);

@@ -158,7 +158,8 @@ Outs to_scan_8(Context& c) {
   check_unrolled(batch);
   if (c.has(0))
     for (const std::int64_t one : c.ints(0))
-      if (one != length) Context::fail("a sequence of " + std::to_string(one) + " of " + std::to_string(length));
+      if (one != length)
+        Context::fail("its lengths have " + std::to_string(one) + ", its sequences " + std::to_string(length));
   std::vector<BodyOuts> rows(form.states + form.collected);
   for (std::int64_t b = 0; b < batch; ++b) {
     BodyOuts state;
@@ -171,7 +172,7 @@ Outs to_scan_8(Context& c) {
     const BodyOuts results = scan(c, form, state, inputs, length, {});
     for (std::size_t o = 0; o < rows.size(); ++o) rows[o].push_back(results[o]);
   }
-  if (batch == 0) Context::fail("a batch of none");
+  if (batch == 0) Context::fail("its batch is empty");
   BodyOuts outs;
   for (const BodyOuts& row : rows) outs.emplace_back(stacked(c, row, 0));
   return outs_of(outs);
