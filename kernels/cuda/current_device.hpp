@@ -9,7 +9,7 @@
 
 namespace ferry::cuda {
 
-/// Its number. Error(resource) with what CUDA says.
+/// The number of the current device. Error(resource) with CUDA's error if there is none.
 [[nodiscard]] inline int current_device() {
   int device = 0;
   const cudaError_t error = cudaGetDevice(&device);

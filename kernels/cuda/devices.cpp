@@ -36,8 +36,8 @@ const auto kPage = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
 /// pieces of memory may share it. Thread-safe.
 class PageLocks {
  public:
-  /// Locks those pages of the memory that are not yet locked, and adds where each run of pages begins to `runs`.
-  /// Returns 0 or an error of the runtime.
+  /// Locks the pages of the memory that are not locked yet. Appends the begin of each run of locked pages in the memory
+  /// to `runs`. Returns 0 or an error of the runtime.
   int add(std::uintptr_t begin, std::uintptr_t end, std::vector<std::uintptr_t>& runs) {
     const std::lock_guard guard(mutex_);
     std::uintptr_t page = begin / kPage * kPage;
@@ -65,8 +65,8 @@ class PageLocks {
       all_.erase(at);
     }
   }
-  /// runtime::copy() in pieces. Each piece is inside one run of locked pages, or has no locked page: CUDA refuses
-  /// others. No pages are locked or unlocked meanwhile.
+  /// Calls runtime::copy() for pieces. Each piece is inside one run of locked pages, or has no locked page: CUDA
+  /// refuses other pieces. No pages are locked or unlocked during the call.
   int copy(void* stream, void* to, const void* from, std::uint64_t bytes) {
     const std::lock_guard guard(mutex_);
     auto* next = static_cast<std::byte*>(to);
@@ -85,7 +85,7 @@ class PageLocks {
     std::uintptr_t end;
     int users;
   };
-  /// How many bytes from `memory` on, at most `bytes`, are in the same run, or in none.
+  /// The number of bytes from `memory` on, at most `bytes`, that are all in one run or all in no run.
   [[nodiscard]] std::uint64_t bytes_in_one_run(const void* memory, std::uint64_t bytes) const {
     const auto begin = reinterpret_cast<std::uintptr_t>(memory);
     const auto after = all_.upper_bound(begin);
@@ -107,10 +107,10 @@ struct Member;
 
 /// The devices of one task.
 struct Context {
-  std::vector<int> numbers;                                        ///< of its devices, for CUDA
-  BadRecord* bad = nullptr;                                        ///< one for each device
+  std::vector<int> numbers;                                        ///< by the task's device: CUDA's number
+  BadRecord* bad = nullptr;                                        ///< array with a record for each device
   std::vector<std::int32_t*> claimed;                              ///< by device: BadReport::claimed
-  std::multimap<const void*, std::vector<std::uintptr_t>> locked;  ///< runs of pages, by address of the memory
+  std::multimap<const void*, std::vector<std::uintptr_t>> locked;  ///< begins of page runs, by address of the memory
   std::map<void*, int> memory;                                     ///< the device of each allocation
   std::vector<std::unique_ptr<QueueOfDevice>> queues;
   std::vector<std::unique_ptr<Member>> members;
@@ -120,11 +120,11 @@ struct Context {
 
 struct QueueOfDevice : Queue {
   Context* context = nullptr;
-  int device = 0;         ///< of the machine
-  bool captures = false;  ///< the work submitted to it
+  int device = 0;         ///< CUDA's number
+  bool captures = false;  ///< submitted work is captured, not run
 };
 
-/// What a queue has captured.
+/// The work that a queue has captured.
 struct CapturedGraph {
   void* graph = nullptr;  ///< cudaGraphExec_t
   int device = 0;
@@ -132,7 +132,7 @@ struct CapturedGraph {
 
 struct Event {
   Context* context = nullptr;
-  void* event = nullptr;  ///< made where it is first recorded; null: it has never been
+  void* event = nullptr;  ///< made on the device that records it first; null: never recorded
   int device = 0;
   bool timed = false;
 };
@@ -140,7 +140,7 @@ struct Event {
 /// A device as the member of a group.
 struct Member {
   Context* context = nullptr;
-  int device = 0;  ///< of the machine
+  int device = 0;  ///< CUDA's number
   void* member = nullptr;
 };
 
@@ -151,7 +151,7 @@ int fail(Context& context, Code code, std::string text, const void* tag = nullpt
   return -1;
 }
 
-/// Fails with what the runtime says about an error, unless it is 0.
+/// Records a failure with the runtime's text, unless `error` is 0. `what` names the failed action.
 int require(Context& context, int error, const char* what, const void* tag = nullptr) {
   if (context.failure) return -1;
   if (error == 0) return 0;
@@ -160,7 +160,7 @@ int require(Context& context, int error, const char* what, const void* tag = nul
   return fail(context, code, std::string("a GPU has failed: ") + what + ": " + is.text, tag);
 }
 
-/// The same for an error of NCCL.
+/// Like require(), for an error of NCCL.
 int require_group(Context& context, int error, const char* what, const void* tag = nullptr) {
   if (context.failure) return -1;
   if (error == 0) return 0;
@@ -187,9 +187,9 @@ struct Machine {
     const int found = runtime::devices(why);
     for (int device = 0; device < found; ++device) add(device);
   }
-  std::string why;                        ///< why there are no devices, or not all that CUDA finds
-  std::vector<int> numbers;               ///< of those that can be used, for CUDA
-  std::vector<std::string> descriptions;  ///< of these
+  std::string why;                        ///< the reason if CUDA finds no device, or unusable devices; else empty
+  std::vector<int> numbers;               ///< CUDA's numbers of the usable devices
+  std::vector<std::string> descriptions;  ///< of the usable devices
 
  private:
   void add(int device) {
@@ -319,7 +319,7 @@ void forget_host_memory(void* devices, const void* memory) {
   Context& context = of(devices);
   const auto at = context.locked.find(memory);
   if (at == context.locked.end()) return;
-  runtime::use(context.numbers[0]);  // else CUDA begins to use device 0 in this thread, with its memory
+  runtime::use(context.numbers[0]);  // otherwise CUDA would make a context on device 0 for this thread
   page_locks().drop(at->second);
   context.locked.erase(at);
 }
@@ -360,7 +360,7 @@ void release_event(void* given) {
   runtime::release_event(event->event);
 }
 
-/// The queue, with its device as the current one; null after a failure.
+/// Returns the queue and makes its device the current one. Null after a failure.
 QueueOfDevice* use_queue(void* queue) {
   auto* const to = static_cast<QueueOfDevice*>(queue);
   Context& context = *to->context;

@@ -5,7 +5,7 @@
 
 namespace ferry::cuda {
 
-/// The devices of this machine that can be used; the table says why there are none, or not all.
+/// The usable devices of this machine. DeviceTable::count returns the reason if devices are missing.
 [[nodiscard]] DeviceLibrary devices();
 
 }  // namespace ferry::cuda

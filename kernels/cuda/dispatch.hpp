@@ -7,8 +7,7 @@
 namespace ferry::cuda {
 
 inline constexpr DTypeSet kHalves{DType::float16, DType::bfloat16};
-inline constexpr DTypeSet kAllNumbers = kComputed | kHalves;  ///< of dispatch_all_numbers()
-inline constexpr DTypeSet kAllOrdered = kOrdered | kHalves;   ///< of dispatch_all_ordered()
+inline constexpr DTypeSet kAllNumbers = kComputed | kHalves;  ///< the dtypes of dispatch_all_numbers()
 
 template <class F>
 void dispatch_all_floats(DType dtype, const F& f) {

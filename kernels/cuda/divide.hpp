@@ -10,14 +10,15 @@ namespace ferry::cuda {
 struct Quotient {
   std::int64_t whole, rest;
 };
-/// a / b and a % b of numbers that are not negative; fast if they fit 32 bits.
+/// a / b and a % b for numbers that are not negative. Fast if both numbers fit 32 bits.
 FERRY_DEVICE inline Quotient divided(std::int64_t a, std::int64_t b) {
   if (((a | b) >> 32) != 0) return {a / b, a % b};
   const auto x = static_cast<std::uint32_t>(a), y = static_cast<std::uint32_t>(b);
   return {x / y, x % y};
 }
 
-/// Divides numbers below 2^31 by one from 1 to 2^31, by which many threads divide: a product does it.
+/// Divides numbers below 2^31 by a fixed divisor from 1 to 2^31. It multiplies by a factor that the constructor
+/// computes on the host, because many threads divide by the same divisor.
 class Divider {
  public:
   Divider() = default;

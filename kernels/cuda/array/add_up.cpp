@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t kMostAdded = 64;
 
-/// The sum of arrays, in their order.
+/// Adds up arrays, in their order.
 template <class T, int n>
 struct AddArrays {
   FERRY_DEVICE void operator()(std::int64_t group) const {

@@ -7,8 +7,8 @@
 namespace ferry::cuda {
 namespace {
 
-/// Calls f with a zero of the type for indices of `count` elements. It has 32 bits where they suffice, because a GPU
-/// divides 32-bit integers several times as fast.
+/// Calls f with a zero of an unsigned integer type that holds the indices of `count` elements. The type has 32 bits if
+/// possible, because a GPU divides 32-bit integers several times as fast as 64-bit integers.
 template <class F>
 void dispatch_count(std::int64_t count, const F& f) {
   if (count <= INT32_MAX)
@@ -25,7 +25,7 @@ struct KeepTriangle {
   FERRY_DEVICE void operator()(std::int64_t group) const {
     const Int row = static_cast<Int>(group) / row_groups;
     const auto column = static_cast<std::int64_t>(static_cast<Int>(group) - row * row_groups) * n;
-    const std::int64_t diagonal = static_cast<std::int64_t>(row % rows) + shift;  // its column in this row
+    const std::int64_t diagonal = static_cast<std::int64_t>(row % rows) + shift;  // the diagonal's column in this row
     Group<T, n> elements = in[group];
     for (int k = 0; k < n; ++k)
       if (upper ? column + k < diagonal : column + k > diagonal) elements.all[k] = T(0);
@@ -106,7 +106,7 @@ void reverse(KernelRun& run) {
   const auto* const given = lengths.as<const Index>();
   for_each(run, all.batch, CheckLengths<Index>{given, all.steps, first_number(lengths), report_of(run)});
   std::size_t bytes = size_of(x.dtype);
-  std::int64_t joined = 1;  // elements that are moved at once
+  std::int64_t joined = 1;  // number of elements that one T has
   while (bytes < kGroupBytes && all.width % (2 * joined) == 0 && detail::is_aligned(x.data, 2 * bytes) &&
          detail::is_aligned(output.data, 2 * bytes)) {
     bytes *= 2;

@@ -4,8 +4,9 @@
 namespace ferry::cuda {
 namespace {
 
-/// Makes one element of each two that lie side by side in both arrays, and again, as long as that is possible: they are
-/// moved at once then. Returns the bytes of an element. `from` is null when all places get one element.
+/// Replaces each two elements that are consecutive in both arrays by one element of twice the size. Repeats this as
+/// long as it is possible, so that a thread moves up to kGroupBytes at once. Returns the size of the new elements.
+/// `from` is null for a fill, which has no source.
 std::size_t join_elements(StridedCopy& copy, std::size_t bytes, const std::byte* from, const std::byte* to) {
   const auto is_even = [](std::int64_t n) { return n % 2 == 0; };
   Nest<2>& nest = copy.nest;
@@ -27,7 +28,7 @@ std::size_t join_elements(StridedCopy& copy, std::size_t bytes, const std::byte*
   return bytes;
 }
 
-/// An element of type T, which consists of several that have `bytes` each.
+/// A T that consists of copies of `element`, which has `bytes` bytes.
 template <class T>
 T repeated(ElementBits element, std::size_t bytes) {
   T all;
@@ -36,10 +37,10 @@ T repeated(ElementBits element, std::size_t bytes) {
   return all;
 }
 
-/// The dims of a copy as a GPU sees them.
+/// The dims of a copy, as an argument of a GPU's kernel.
 struct CopiedDims {
   int dims;
-  bool small;  ///< all numbers of elements fit 32 bits, which are divided several times as fast
+  bool small;  ///< all element numbers fit 32 bits, which a GPU divides several times as fast
   std::int64_t sizes[kMaxDims];
   std::int64_t from_steps[kMaxDims], to_steps[kMaxDims];
 
@@ -48,7 +49,7 @@ struct CopiedDims {
     from_steps[dims] = from_step;
     to_steps[dims++] = to_step;
   }
-  /// Adds the places of element i to those given.
+  /// Adds the offsets of element i in the source and in the target to `from` and `to`.
   FERRY_DEVICE void add_offsets(std::int64_t i, std::int64_t& from, std::int64_t& to) const {
     if (small)
       add_offsets_in(static_cast<std::uint32_t>(i), from, to);
@@ -85,13 +86,14 @@ struct CopyElements {
     to[to_at] = from == nullptr ? element : from[from_at];
   }
   CopiedDims dims;
-  const T* from;  ///< null: all places get `element`
+  const T* from;  ///< null: sets all elements to `element`
   T element;
   T* to;
 };
 
-/// Copies where elements are consecutive along one dim in the source, and along another in the target: a block reads a
-/// tile of these two dims along the one, and writes it along the other.
+/// A copy with elements that are consecutive along one dim in the source, and along another dim in the target. A block
+/// reads a tile of these two dims along the first dim and writes it along the second, so that neighbouring threads
+/// always access neighbouring elements.
 template <class T>
 struct CopyTiles {
   static constexpr int kSide = sizeof(T) >= 4 ? 32 : 64;
@@ -100,7 +102,7 @@ struct CopyTiles {
   };
 
   FERRY_DEVICE void operator()(std::int64_t item, const Block& block, Shared& shared) const {
-    const auto number = static_cast<std::uint32_t>(item);  // tiles have 64 elements or more
+    const auto number = static_cast<std::uint32_t>(item);  // it fits: a tile of an array has 64 elements or more
     const std::uint32_t down = number / across_tiles;
     const std::int64_t first = static_cast<std::int64_t>(number - down * across_tiles) * kSide;
     const std::int64_t first_row = static_cast<std::int64_t>(down % down_tiles) * kSide;
@@ -149,8 +151,8 @@ void copy_tiles(const KernelRun& run, const StridedCopy& copy, std::size_t dim, 
   for_each_block(run, copy.count / (nest.sizes[last] * nest.sizes[dim]) * down * across, all);
 }
 
-/// Finds for each element of the target whether the copy writes it: then its distance from the first that it writes is
-/// a sum of the steps.
+/// Writes the whole target: copied elements, and `element` between them. An element is copied if its distance from the
+/// first copied element is a sum of the steps.
 template <class T>
 struct PlaceElements {
   FERRY_DEVICE void operator()(std::int64_t i) const {

@@ -1,4 +1,4 @@
-// How kernels that move elements (kernels/move_arrays.hpp and others) run their copies.
+// CudaMover: runs the copies of kernels that move elements (kernels/shared/move_arrays.hpp and others) on a GPU.
 #pragma once
 
 #include "kernels/shared/element_bits.hpp"

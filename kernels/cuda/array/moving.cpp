@@ -9,7 +9,7 @@
 namespace ferry::cuda {
 namespace {
 
-/// The part of a tensor that a task has.
+/// The part of `whole` that begins at `begin` and has the given sizes.
 Tensor part_of(const Tensor& whole, std::span<const std::int64_t> begin, std::vector<std::int64_t> sizes) {
   StridedCopy copy = copy_of_block(sizes, whole.sizes(), sizes);
   copy.from_begin = elements_before(begin, whole.sizes());

@@ -61,7 +61,7 @@ void compare(KernelRun& run) {
                        [&](auto zero) { map_elements<bool, decltype(zero), decltype(zero)>(run, F()); });
 }
 
-/// F, for which an integer divisor of zero is a bad value.
+/// Computes F, and reports an integer divisor of zero as a bad value.
 template <class F>
 struct Checked {
   template <class T>

@@ -4,7 +4,7 @@
 namespace ferry::cuda {
 namespace {
 
-/// One element after the other: the two arrays may lie anywhere.
+/// Converts one element per thread, and not a group, so the two arrays may have any alignment.
 template <class To, class From>
 struct Convert {
   FERRY_DEVICE void operator()(std::int64_t i) const { to[i] = functors::Cast<To>()(load(from[i])); }

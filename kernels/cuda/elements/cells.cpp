@@ -12,13 +12,13 @@ namespace {
 template <class T>
 using Number = typename Computed<T>::type;
 
-/// The blocks [blocks,hidden] of the rows of an array.
+/// An array in which each row consists of blocks [blocks,hidden].
 template <class T>
 struct Blocks {
   T* data;
   std::int64_t blocks, hidden;
 
-  /// The element of hidden unit i, counted over all rows, in `block`.
+  /// The element in `block` for hidden unit i, where i counts the hidden units of all rows.
   [[nodiscard]] FERRY_DEVICE T& at(std::int64_t i, std::int64_t block) const {
     const Quotient place = divided(i, hidden);
     return data[(place.whole * blocks + block) * hidden + place.rest];

@@ -11,7 +11,7 @@
 
 namespace ferry::cuda {
 
-/// output[i] = f(inputs[i]...), for inputs with as many elements, or one.
+/// output[i] = f(inputs[i]...). Each input has as many elements as the output, or one element.
 template <class F, int n, class Out, class... In>
 struct MapGroups {
   static constexpr std::size_t kInputs = sizeof...(In);
@@ -51,7 +51,7 @@ struct MapGroups {
   }
 };
 
-/// The same for inputs that are broadcast, element by element.
+/// Like MapGroups, for inputs that are broadcast. Each thread computes one element.
 template <class F, class Out, class... In>
 struct MapNest {
   static constexpr std::size_t kInputs = sizeof...(In);
@@ -62,7 +62,7 @@ struct MapNest {
   std::byte* out;
   const std::byte* in[kInputs];
   int dims;
-  bool small;  ///< all numbers fit 32 bits, which are divided several times as fast
+  bool small;  ///< all element numbers fit 32 bits, which a GPU divides several times as fast
   std::int64_t sizes[kMaxDims];
   std::int64_t steps[kInputs][kMaxDims];
 
@@ -89,7 +89,7 @@ struct MapNest {
 
 namespace detail {
 
-/// Whether groups of `bytes` may be read or written there.
+/// Whether a thread may read or write `bytes` bytes at once at this address.
 inline bool is_aligned(const std::byte* at, std::size_t bytes) {
   return reinterpret_cast<std::uintptr_t>(at) % bytes == 0;
 }
@@ -117,7 +117,7 @@ void map_elements(const KernelRun& run, const F& f) {
     walks = walks || !(groups.moves[i] || input.count() == 1);
   }
   if (!walks) return for_each(run, (count + kGroup - 1) / kGroup, groups);
-  if constexpr (kInputs > 1) {  // one input has the output's shape
+  if constexpr (kInputs > 1) {  // a single input has the output's shape, and is never broadcast
     const Nest<kInputs> nest = make_nest<kInputs>(run.inputs, output);
     MapNest<F, Out, In...> walk{f, output.data, {}, nest.dims, count < INT32_MAX, {}, {}};
     for (std::size_t d = 0; d < static_cast<std::size_t>(nest.dims); ++d) {

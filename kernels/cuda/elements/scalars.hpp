@@ -1,5 +1,5 @@
-// What an elementwise op computes for one element on a GPU, for its own kernel and for generated ones (region/). NVRTC
-// compiles this header, too, so it includes nothing but what region/std has.
+// The functions of elementwise ops for one element on a GPU, for the op's own kernel and for generated kernels
+// (region/). NVRTC compiles this header, too, so it includes only headers that region/std has.
 #pragma once
 
 #include "graph/types/half.hpp"
@@ -8,7 +8,7 @@
 
 namespace ferry::cuda {
 
-/// What a functor computes with: 16-bit floats are float32 there.
+/// The type in which a functor computes: float32 for 16-bit floats, else the dtype itself.
 template <class T>
 struct Computed {
   using type = T;
@@ -27,16 +27,16 @@ FERRY_HD T stored_as(C computed) {
   return static_cast<T>(computed);
 }
 
-/// `n` consecutive elements, which are read and written at once.
+/// `n` consecutive elements, which a thread reads or writes at once.
 template <class T, int n>
 struct alignas(sizeof(T) * n) Group {
   T all[n];
 };
 
-/// Bytes that a thread reads or writes at once, at most.
+/// The most bytes that a thread reads or writes at once.
 inline constexpr std::size_t kGroupBytes = 16;
 
-// The function is a template argument by way of a type: a pointer to a function of the host is of no use to a GPU.
+// Each function gets a type of its own, because a GPU cannot call a host function through a pointer.
 #define FERRY_IN_DOUBLE(Name, function)                        \
   struct Name {                                                \
     template <class T>                                         \
@@ -57,10 +57,10 @@ FERRY_IN_DOUBLE(Acosh, math::acosh);
 FERRY_IN_DOUBLE(Atanh, math::atanh);
 #undef FERRY_IN_DOUBLE
 
-/// Conversion to the dtype of the output.
+/// A functor that converts to the dtype of the output, which element() knows.
 struct ToOutput {};
 
-// One element of an output, which has the dtype Out.
+// element(f, inputs...): one element of an output of dtype Out.
 template <class Out, class F, class... In>
 FERRY_HD Out element(F f, In... in) {
   return stored_as<Out>(f(load(in)...));
@@ -71,7 +71,7 @@ FERRY_HD Out element(ToOutput, In in) {
 }
 template <class Out>
 FERRY_HD Out element(functors::Select select, bool condition, Out a, Out b) {
-  return select(condition, a, b);  // moved as they are: NaN keeps its bits
+  return select(condition, a, b);  // without load(), so that a NaN of 16 bits keeps its bits
 }
 
 }  // namespace ferry::cuda

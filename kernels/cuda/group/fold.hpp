@@ -1,4 +1,4 @@
-// The kernels by which CUDA devices fold what the members of their groups give (kernels/device.hpp).
+// The kernels with which CUDA devices fold the contributions of a group's members (kernels/device.hpp).
 #pragma once
 
 #include <span>

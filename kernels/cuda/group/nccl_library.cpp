@@ -1,5 +1,5 @@
-// NCCL itself, 2.18 or later. It is loaded when it is first asked for, so that ferry runs where it is absent. All calls
-// are non-blocking: ferry's own deadline says how long to wait for other tasks.
+// Calls NCCL, 2.18 or later. It is loaded at its first use, so that ferry runs without it. All calls are non-blocking,
+// so that ferry's own deadline limits the wait for other tasks.
 #include <array>
 #include <chrono>
 #include <cstdlib>
@@ -21,7 +21,7 @@ struct UniqueId {
 };
 static_assert(sizeof(UniqueId) == sizeof(DeviceGroupName));
 using Comm = void*;
-/// ncclConfig_t of 2.18; newer ones append to it, and go by size and version.
+/// ncclConfig_t of 2.18. Newer versions of NCCL append fields, and find the fields that exist by `size` and `version`.
 struct Config {
   std::size_t size;
   unsigned magic, version;
@@ -58,7 +58,7 @@ struct Nccl {
   int (*broadcast)(const void*, void*, std::size_t, int, int, Comm, void*) = library.find("ncclBroadcast");
   int (*send)(const void*, std::size_t, int, int, Comm, void*) = library.find("ncclSend");
   int (*receive)(void*, std::size_t, int, int, Comm, void*) = library.find("ncclRecv");
-  std::string why = library.why();  ///< why it is not there; empty: it is
+  std::string why = library.why();  ///< the reason why NCCL cannot be used; empty: it can
   int version = 0;
 };
 
@@ -67,8 +67,8 @@ const Nccl& library() {
   return nccl;
 }
 
-/// Before NCCL reads its environment, in the first call of a group: communicators of a device take turns as they are
-/// given work.
+/// Lets NCCL run the collectives of a device's communicators in the order in which they were submitted. Call it before
+/// the first call that makes a group, because NCCL then reads its environment.
 void keep_launch_order() {
   setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0);
 }
@@ -116,7 +116,7 @@ int fold_of(Reduce reduce) {
 
 struct Member {
   Comm comm = nullptr;
-  bool issued = false;  ///< the pending call has been repeated
+  bool issued = false;  ///< NCCL was called for the current collective, and has not confirmed it yet
 };
 
 Member& of(void* member) {
@@ -211,12 +211,13 @@ int joined(void* member, bool& all) {
 }
 
 int state(void* member) {
-  if (of(member).comm == nullptr) return 0;  // it is given up
+  if (of(member).comm == nullptr) return 0;  // after abandon()
   const int state = state_of(of(member));
   return state == kInProgress ? 0 : state;
 }
 
-/// Non-blocking calls may return before their kernels are on the stream: they are when the communicator says so.
+/// A non-blocking call may return before its kernels are on the stream. They are on the stream when the communicator is
+/// no longer in progress.
 int submit_part(void* given_to, void* stream, const DeviceCollective& what, bool& given) {
   Member& member = of(given_to);
   given = false;

@@ -19,13 +19,13 @@ GroupsOnHost& groups() {
   return all;
 }
 
-/// Tasks of a test are threads.
+/// An address that identifies the calling task: in tests, each task is a thread.
 const void* this_task() {
   static thread_local const char task = 0;
   return &task;
 }
 
-/// What the next call of this function gives.
+/// The error that the next call of `function` returns, as MachineOnHost asks.
 int next_error(std::string_view function) {
   static std::mutex calls;
   const std::lock_guard guard(calls);
