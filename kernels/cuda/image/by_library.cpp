@@ -8,15 +8,16 @@
 namespace ferry::cuda {
 namespace {
 
-constexpr std::uintptr_t kArraysAligned = 16;  // more makes no plan faster
+constexpr std::uintptr_t kArraysAligned = 16;  // a larger alignment makes no plan faster
 
-/// Row by row, as all arrays of ferry lie.
+/// An array in row-major order, which all arrays of ferry have.
 DnnArray row_by_row(std::int64_t images, std::int64_t channels, const Plane& plane) {
   return {{images, channels, plane.rows, plane.columns}, {channels * plane.area(), plane.area(), plane.columns, 1}};
 }
 
-/// The padding behind the image's last row or column that gives the right number of outputs, if it is not negative. It
-/// equals the padding in front where possible, because the library has more plans for that case.
+/// The padding behind the image's last row or column that gives `outputs` outputs; nothing if it would be negative.
+/// Several paddings may do. The function takes the padding in front if possible, because the library has more plans for
+/// equal paddings.
 std::optional<std::int64_t> padding_after(const WindowSteps& steps, std::int64_t image, std::int64_t taps,
                                           std::int64_t outputs) {
   const std::int64_t least = steps.position(outputs - 1, taps - 1) + 1 - image;
@@ -25,7 +26,7 @@ std::optional<std::int64_t> padding_after(const WindowSteps& steps, std::int64_t
   return std::clamp(steps.padding, std::max<std::int64_t>(least, 0), most);
 }
 
-/// Of all three arrays, with channels filled up to the multiple that tensor cores take.
+/// The number of elements of all three arrays, with channels rounded up to a multiple of 8, as tensor cores need them.
 std::int64_t elements_for_tensor_cores(const Convolution& conv) {
   const auto filled = [](std::int64_t channels) { return (channels + 7) / 8 * 8; };
   const std::int64_t in = filled(conv.groups * conv.in), out = filled(conv.groups * conv.out);
@@ -56,7 +57,7 @@ std::optional<DnnConvolution> for_library(const Convolution& conv, DnnResult res
 std::int64_t workspace_bytes(const Convolution& conv, DnnResult result, DType dtype) {
   constexpr std::int64_t kLeast = std::int64_t{1} << 20, kMostOfFilter = std::int64_t{128} << 20;
   const std::int64_t bytes = elements_for_tensor_cores(conv) * static_cast<std::int64_t>(size_of(dtype));
-  // Tensor cores take the channels of a position one after another: the arrays are put into that order first.
+  // On tensor cores, the channels of a position must be consecutive. The library first copies the arrays to this order.
   if (size_of(dtype) == 2) return 8 * kLeast + bytes;
   return kLeast + (result == DnnResult::filter ? std::min(bytes, kMostOfFilter) : 0);
 }

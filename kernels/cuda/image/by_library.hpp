@@ -1,4 +1,4 @@
-// Convolutions and their gradients by the library, if there is one and it can express them.
+// Convolutions and their gradients by cuDNN, if it is installed and can express them.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,11 @@
 
 namespace ferry::cuda {
 
-/// What a kernel keeps of the library: on a device, its arrays have the same sizes in every step.
+/// The library's plan for a kernel. A kernel on a device keeps it, because its arrays have the same sizes in every
+/// step.
 struct ConvByLibrary {
-  std::uint32_t alignment = 0;  ///< that the plan was chosen for; 0: none was
-  std::unique_ptr<const DnnPlan> plan;
+  std::uint32_t alignment = 0;          ///< of the arrays for which the plan was chosen; 0: not chosen yet
+  std::unique_ptr<const DnnPlan> plan;  ///< null: the library has none
 };
 
 /// The arrays of a convolution; one of them is its result.
@@ -22,10 +23,10 @@ struct ConvArrays {
   const Array& output;
 };
 
-/// Scratch for workspace_bytes(); KernelRun::scratch is aligned less than the library asks.
+/// The scratch that has room for workspace_bytes() bytes at the library's alignment.
 [[nodiscard]] std::int64_t library_scratch(const Convolution& conv, DnnResult result, DType dtype);
 
-/// Returns whether the library has a plan. If so, it is on the queue.
+/// Submits the convolution to the queue if the library has a plan for it. Returns whether it has.
 [[nodiscard]] bool convolve_by_library(const KernelRun& run, const Convolution& conv, DnnResult result,
                                        const ConvArrays& arrays, ConvByLibrary& kept);
 

@@ -28,19 +28,19 @@ std::int64_t divided_up(std::int64_t n, std::int64_t divisor) {
   return (n + divisor - 1) / divisor;
 }
 
-/// The distance between consecutive taps over one position of the image.
+/// The distance in the filter between consecutive taps that reach one position of the image.
 std::int64_t tap_step(const WindowSteps& steps) {
   return steps.stride / std::gcd(steps.stride, steps.dilation);
 }
 
-/// Of a number that a padded image bounds.
+/// `n` as 32 bits. All numbers of a reach fit if the dims of the padded image do.
 std::int32_t narrow(std::int64_t n) {
   if (std::abs(n) > std::numeric_limits<int>::max())
     throw Error(Code::plan, "a convolution has a padded image with a dim of {}; the limit is 2147483647", std::abs(n));
   return static_cast<std::int32_t>(n);
 }
 
-/// Each tap at each output.
+/// The reach of a convolution: each output has all taps.
 TapReach forward_reach(const ConvDim& dim) {
   const auto& [stride, padding, dilation] = dim.steps;
   return {.targets = narrow(dim.outputs),
@@ -54,7 +54,8 @@ TapReach forward_reach(const ConvDim& dim) {
           .filter_step = 1};
 }
 
-/// Of the image's gradient at positions first, first + stride, …: the outputs that have these under a tap.
+/// The reach of the image's gradient at positions `first`, `first` + stride, …. Its sources are the outputs that have
+/// such a position under a tap.
 TapReach backward_reach(const ConvDim& dim, std::int64_t first) {
   const auto& [stride, padding, dilation] = dim.steps;
   const std::int64_t step = tap_step(dim.steps);
@@ -72,7 +73,7 @@ TapReach backward_reach(const ConvDim& dim, std::int64_t first) {
           .filter_step = narrow(step)};
 }
 
-/// How many reaches there are along a dim of the image's gradient.
+/// The number of reaches of the image's gradient along a dim.
 std::int64_t remainders(const ConvDim& dim) {
   return std::min(dim.steps.stride, dim.image);
 }

@@ -1,5 +1,5 @@
-// Convolutions and their gradients as products of matrices: a filter times the image elements under it, which are read
-// in place.
+// Convolutions and their gradients as products of matrices: a filter times the image elements under it. The product
+// reads these elements in the image, and does not copy them to a matrix first.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace ferry::cuda {
 
-/// Which elements of a source belong to which targets along one dim. Target t is at position `first` + t * `stride` of
-/// the target image. Its tap a is at position t * `step` + `from` + a * `from_step` of the source, or outside of it,
-/// and at `filter` + a * `filter_step` of the filter.
+/// The elements of a source that contribute to each target, along one dim. Target t is at position `first` + t *
+/// `stride` of the target image. Its tap a is at position t * `step` + `from` + a * `from_step` of the source (or
+/// outside of it), and at `filter` + a * `filter_step` of the filter.
 struct TapReach {
   std::int32_t targets, first, stride;
   std::int32_t taps, step, from, from_step;
@@ -38,8 +38,8 @@ struct ConvReach {
   Divider by_taps, by_tap_columns, by_targets, by_target_columns;
 };
 
-/// The reaches of a convolution, or backward of its image's gradient, which has several: one for each remainder of
-/// targets modulo the strides.
+/// The reaches of a convolution, or, if `backward`, of its image's gradient. A convolution has one. The gradient has
+/// one for each remainder of a position modulo the strides, because other taps reach these positions.
 [[nodiscard]] std::vector<ConvReach> reaches_of(const Convolution& conv, bool backward);
 
 /// Factors of multiply(): the targets of one reach, one product for each group.
@@ -71,7 +71,7 @@ class ConvFactors {
     typename Pixels::Line from;
     std::int32_t row, column;  ///< of the first tap
   };
-  /// Elements of all channels at one position.
+  /// The elements of all target channels at one position.
   struct Column {
     FERRY_DEVICE void store(Index i, Sum sum) const { to[i * step] = stored_as<Out>(sum); }
     Out* to;
@@ -121,7 +121,7 @@ class ConvFactors {
     Index group, m, n, k;
 
    private:
-    /// Step p along k: a channel of the group's, which counts as an image, and a tap.
+    /// The source channel and the tap of step p along k. Place::image is the channel's number in its group.
     [[nodiscard]] FERRY_DEVICE Place tap_of(Index p) const {
       return split(p, all.here.by_taps, all.here.by_tap_columns);
     }
@@ -145,9 +145,10 @@ class ConvFactors {
   Filter filter;
   Out* target;
   bool backward;
-  Index images, groups, sources, targets;  ///< channels of a group
+  Index images, groups, sources, targets;  ///< sources, targets: numbers of channels of a group
   Plane source_plane, target_plane;
-  std::int64_t filter_source, filter_target, filter_group;  ///< elements of the filter from a channel or group to next
+  std::int64_t filter_source, filter_target, filter_group;  ///< distances in the filter: source and target channels,
+                                                            ///< groups
   std::int32_t filter_columns;
   ConvReach here;
 };
@@ -164,12 +165,13 @@ struct ConvState final : KernelState {
   return *static_cast<ConvState*>(run.state);
 }
 
-/// Of a sum of products of floats.
+/// The bytes of a sum of products of floats. Sums of 16-bit floats are float32.
 [[nodiscard]] inline std::size_t sum_bytes(const KernelSetup& setup) {
   return setup.outputs[0].dtype == DType::float64 ? sizeof(double) : sizeof(float);
 }
 
-/// The largest shape of all reaches, wherever the parts of this task begin: the scratch does not depend on that.
+/// A shape that is at least as large as the product of each reach, wherever the task's parts begin. So the size of the
+/// scratch does not depend on the parts.
 [[nodiscard]] ProductShape shape_of(const Convolution& conv, bool backward);
 
 }  // namespace ferry::cuda

@@ -1,5 +1,5 @@
-// The gradient of a convolution's filter: the gradient of the output times the image elements under each tap, summed
-// over all positions of all images.
+// The gradient of a convolution's filter. Each element is a sum over all positions of all images: the gradient of the
+// output times the image's element under the tap.
 #include "kernels/cuda/dispatch.hpp"
 #include "kernels/cuda/image/conv.hpp"
 #include "kernels/cuda/kernels.hpp"
@@ -23,12 +23,12 @@ class FilterGradient {
         by_positions_(ConvReach::divider(conv.output.area())),
         by_columns_(ConvReach::divider(conv.output.columns)) {}
 
-  /// The elements under a tap of a channel, in all images.
+  /// One tap over one channel of all images.
   struct Tap {
     const T* channel;
-    std::int64_t row, column;  ///< at the first position
+    std::int64_t row, column;  ///< the element under the tap at the first position
   };
-  /// Elements of one tap, of all output channels.
+  /// The filter's elements at one tap, for all output channels.
   struct Column {
     FERRY_DEVICE void store(Index i, Sum sum) const { to[i * step] = stored_as<T>(sum); }
     T* to;

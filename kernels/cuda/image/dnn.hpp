@@ -1,5 +1,5 @@
-// What computes convolutions as the library has planned them. dnn_library.cpp calls the library, if there is one;
-// dnn_on_host.cpp stands for it in tests.
+// Runs the plans of cuDNN for convolutions. dnn_library.cpp calls cuDNN if it is installed; dnn_on_host.cpp replaces it
+// in tests.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace ferry::cuda {
 
-/// Puts the convolution on the queue. `workspace` has as many bytes as choose_plan() was told, and is aligned to 256.
-/// The array that is the result is written, the others are read.
+/// Submits the convolution to the queue. `workspace` has the `workspace_bytes` of choose_plan(), and is aligned to 256
+/// bytes. Writes the array that is the plan's result, and reads the two others.
 void convolve(const KernelRun& run, const DnnPlan& plan, std::byte* image, std::byte* filter, std::byte* output,
               std::span<std::byte> workspace);
 

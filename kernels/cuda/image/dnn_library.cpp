@@ -1,4 +1,4 @@
-// cuDNN, by its graph API. It is loaded when it is first needed, so that ferry runs where it is absent.
+// Calls cuDNN by its graph API. cuDNN is loaded at its first use, so that ferry runs without it.
 #include <cudnn_graph.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace ferry::cuda {
 namespace {
 
-/// The functions of the library that are used.
+/// The functions of the library that ferry uses.
 struct Cudnn {
   OptionalLibrary library{"cuDNN", {"libcudnn.so.9"}};
   decltype(&cudnnGetErrorString) error_string = library.find("cudnnGetErrorString");
@@ -31,7 +31,7 @@ struct Cudnn {
   decltype(&cudnnBackendSetAttribute) set_attribute = library.find("cudnnBackendSetAttribute");
   decltype(&cudnnBackendGetAttribute) get_attribute = library.find("cudnnBackendGetAttribute");
   decltype(&cudnnBackendExecute) execute = library.find("cudnnBackendExecute");
-  std::string why = library.why();  ///< why it is not there; empty: it is
+  std::string why = library.why();  ///< the reason why the library cannot be used; empty: it can
 };
 
 const Cudnn& cudnn() {
@@ -47,7 +47,7 @@ void require_done(const char* function, cudnnStatus_t status) {
                                   (text[0] == '\0' ? "" : ": " + std::string(text.data())));
 }
 
-/// An object of the library's, which is destroyed with this.
+/// Owns an object of the library.
 class Descriptor {
  public:
   explicit Descriptor(cudnnBackendDescriptorType_t type) {
@@ -88,7 +88,7 @@ class Descriptor {
   }
 
   [[nodiscard]] cudnnStatus_t finalize_status() { return cudnn().finalize(object_); }
-  /// Whether the library can do what this describes.
+  /// Returns whether the library supports the described object.
   [[nodiscard]] bool finalize() {
     const cudnnStatus_t status = finalize_status();
     if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) return false;
@@ -101,13 +101,13 @@ class Descriptor {
   cudnnBackendDescriptor_t object_ = nullptr;
 };
 
-/// The library's handle for a device. It has one stream at a time, so it is used under a lock.
+/// The library's handle for a device. A handle has one stream at a time, so its users lock it.
 struct Handle {
   std::mutex mutex;
   cudnnHandle_t handle = nullptr;
 };
 
-/// That for the current device, made once for each.
+/// The handle for the current device. Each device has one.
 Handle& dnn_handle_here() {
   static std::mutex mutex;
   static std::map<int, Handle> handles;
@@ -118,7 +118,7 @@ Handle& dnn_handle_here() {
   return handle;
 }
 
-/// What plans are made for: a device that is here, by its handle, or one that is described.
+/// The device for which a plan is made: a device of this machine (`handle`), or a described device.
 struct Target {
   cudnnHandle_t handle = nullptr;
   std::optional<Descriptor> properties = {};
@@ -149,7 +149,7 @@ cudnnDataType_t data_type(DType dtype) {
 
 enum ArrayId : std::int64_t { kImageId = 1, kFilterId, kOutputId };
 
-/// The attributes of the three operations.
+/// The library's names for an operation and its attributes.
 struct Operation {
   cudnnBackendDescriptorType_t type;
   cudnnBackendAttributeName_t convolution, image, filter, output, alpha, beta;
@@ -184,10 +184,10 @@ Operation operation_of(DnnResult result) {
   }
 }
 
-/// A plan under way: the descriptors that later ones point to.
+/// The library's description of a convolution. Owns its descriptors, because they refer to one another.
 class Description {
  public:
-  /// Whether the library knows such a convolution.
+  /// Describes a convolution. Returns whether the library supports it.
   bool describe(const DnnConvolution& of, std::uint32_t alignment, const Target& target) {
     const cudnnDataType_t type = data_type(of.dtype);
     const bool in_double = of.dtype == DType::float64;
@@ -246,7 +246,7 @@ class Description {
   Descriptor* graph_ = nullptr;
 };
 
-// ---- How it is computed ----
+// ---- Choice of a plan ----
 
 constexpr const char* kNoteNames[CUDNN_NUMERICAL_NOTE_TYPE_COUNT] = {
     "tensor cores", "rounded inputs", "rounded sums",   "Fourier",          "not deterministic",
@@ -264,7 +264,7 @@ struct CudnnPlan final : DnnPlan {
   std::vector<cudnnBackendNumericalNote_t> notes;
 };
 
-/// Ways to compute it, the best one first.
+/// The library's suggestions for computing the graph, the best one first.
 std::vector<Descriptor> advised(const Descriptor& graph, cudnnBackendHeurMode_t mode, const Target& target) {
   Descriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
@@ -282,8 +282,8 @@ std::vector<Descriptor> advised(const Descriptor& graph, cudnnBackendHeurMode_t 
   return configs;
 }
 
-/// True if an engine with these notes computes the same as ferry's own kernels, except for the order of sums. Sums of
-/// float32 are exact to float32: on tensor cores they would be TF32.
+/// True if an engine with these notes computes the same as ferry's own kernels, except for the order of sums. Tensor
+/// cores are excluded for float32, because they would round factors to TF32.
 bool is_exact(std::span<const cudnnBackendNumericalNote_t> notes, DType dtype) {
   return std::ranges::none_of(notes, [&](cudnnBackendNumericalNote_t note) {
     return note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE ? dtype == DType::float32
@@ -291,7 +291,8 @@ bool is_exact(std::span<const cudnnBackendNumericalNote_t> notes, DType dtype) {
   });
 }
 
-/// Whether the plan takes that way.
+/// Makes `plan` use the suggestion `config`. Returns false if the suggestion does not give ferry's bits, does not work,
+/// or needs more workspace.
 bool take(CudnnPlan& plan, Descriptor config, const Target& target, DType dtype, std::size_t workspace_bytes) {
   Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendDescriptor_t object = engine.object();
@@ -306,8 +307,8 @@ bool take(CudnnPlan& plan, Descriptor config, const Target& target, DType dtype,
   if (target.handle != nullptr) made.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, target.handle);
   if (target.properties) made.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *target.properties);
   made.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
-  if (made.finalize_status() != CUDNN_STATUS_SUCCESS)
-    return false;  // the library's advice may not work for these sizes
+  // A suggestion may fail for these sizes.
+  if (made.finalize_status() != CUDNN_STATUS_SUCCESS) return false;
   plan.workspace_bytes = made.number(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
   if (static_cast<std::size_t>(plan.workspace_bytes) > workspace_bytes) return false;
   plan.engine = engine.number(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);

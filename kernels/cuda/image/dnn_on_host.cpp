@@ -1,4 +1,4 @@
-// The library of convolutions for tests: plain loops over arrays as cuDNN describes them.
+// Replaces cuDNN in tests by plain loops over the described arrays.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -40,7 +40,8 @@ void for_each_place(const Place& sizes, const F& f) {
         for (std::int64_t d = 0; d < sizes[3]; ++d) f(Place{a, b, c, d});
 }
 
-/// Calls f(image, filter, output) for the places of all products, in the order in which they are added up.
+/// Calls f(image, filter, output) for the places of the factors of each product, and of the sum to which it is added.
+/// The order is the order of additions.
 template <class F>
 void for_each_product(const DnnConvolution& of, const F& f) {
   const std::int64_t outputs_of_group = of.filter.sizes[0] / (of.image.sizes[1] / of.filter.sizes[1]);
@@ -119,7 +120,7 @@ std::unique_ptr<const DnnPlan> choose_plan(const DnnConvolution& convolution, st
   for (std::size_t d = 0; d < 2; ++d)
     FERRY_ASSERT(of.before[d] >= 0 && of.after[d] >= 0 && outputs_along(of, d) == of.output.sizes[2 + d],
                  "a convolution has another number of outputs");
-  if (std::ranges::max(of.strides) > 6) return nullptr;  // as a library may
+  if (std::ranges::max(of.strides) > 6) return nullptr;  // tests the case that the library has no plan
   return std::make_unique<PlanOnHost>(convolution, alignment, workspace_bytes);
 }
 

@@ -1,4 +1,4 @@
-// For a plug-in that is built where there are no headers of cuDNN.
+// Replaces dnn_library.cpp in a plug-in that is built without the headers of cuDNN.
 #include "base/error.hpp"
 #include "kernels/cuda/image/dnn.hpp"
 

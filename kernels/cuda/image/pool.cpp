@@ -1,5 +1,5 @@
-// The largest element and the mean of windows of images: there is one thread for each output. It takes the elements of
-// its window, or the windows that have its element, in the order of the CPU's kernels.
+// Max pooling and average pooling, and their gradients. There is one thread for each output element. Forward, it reads
+// the elements of a window; backward, the windows over an element. It does so in the order of the CPU's kernels.
 #include "kernels/cuda/dispatch.hpp"
 #include "kernels/cuda/divide.hpp"
 #include "kernels/cuda/elements/elements.hpp"
@@ -10,7 +10,7 @@
 namespace ferry::cuda {
 namespace {
 
-/// One of the elements of images, or of outputs.
+/// The place of an element in images or in outputs.
 struct Pixel {
   std::int64_t plane, row, column;
 };
@@ -44,8 +44,8 @@ struct PooledImages {
   }
 };
 
-/// The largest element of the image under a window, and its place in the image. Of equal ones it is the first; NaN is
-/// the largest.
+/// The largest element of the image under a window, and its place in the image. Of equal elements, the first one
+/// counts. NaN is larger than all numbers.
 template <class T>
 struct LargestUnder {
   using Number = typename Computed<T>::type;
@@ -79,7 +79,7 @@ struct MaxPool {
   T* y;
 };
 
-/// y = values where x has the largest of each window.
+/// y = the element of `values` at the place where x has the largest element of the window.
 template <class T>
 struct MaxPoolPick {
   FERRY_DEVICE void operator()(std::int64_t i) const {
@@ -152,7 +152,8 @@ struct AvgPool {
   T* y;
 };
 
-/// The last window comes first, so that the terms of an element are added in the order of its place in the window.
+/// Adds the windows over an element, the last window first. This is the order of the CPU's kernel, which adds the terms
+/// of an element by its place in the window.
 template <class T>
 struct AvgPoolGrad {
   using Number = typename Computed<T>::type;

@@ -1,16 +1,16 @@
-// Copies of rows that lie somewhere in an array: gathers.
+// Gathers: copies rows from given places of an array.
 #pragma once
 
 #include <bit>
 #include <cstdint>
 
-#include "kernels/cuda/elements/elements.hpp"
+#include "kernels/cuda/array/large_elements.hpp"
 #include "kernels/cuda/index/places.hpp"
 #include "kernels/cuda/launch.hpp"
 
 namespace ferry::cuda {
 
-/// to[row] = x[place(row)], a unit of a row in each thread. Zeros if the place is nowhere.
+/// to[row] = x[place(row)], or zeros if the place is kNowhere. Each thread copies one unit of a row.
 template <class Unit, class Place>
 struct CopyRows {
   FERRY_DEVICE void operator()(std::int64_t i) const {
@@ -21,28 +21,18 @@ struct CopyRows {
   Place place;
   const Unit* x;
   Unit* to;
-  std::int64_t width;  ///< units of a row
+  std::int64_t width;  ///< number of units of a row
 };
 
-/// Calls f with a zero of the largest unit in which bytes can be moved between such addresses.
+/// Calls f with a zero of the largest type that divides a row of `bytes` bytes and is aligned at both addresses.
 template <class F>
 void with_unit(std::int64_t bytes, const std::byte* from, const std::byte* to, const F& f) {
   const auto address = [](const std::byte* at) { return reinterpret_cast<std::uintptr_t>(at); };
-  switch (std::countr_zero(static_cast<std::uintptr_t>(bytes) | address(from) | address(to) | kGroupBytes)) {
-    case 0:
-      return f(std::uint8_t{});
-    case 1:
-      return f(std::uint16_t{});
-    case 2:
-      return f(std::uint32_t{});
-    case 3:
-      return f(std::uint64_t{});
-    default:
-      return f(Group<std::uint64_t, 2>{});
-  }
+  const std::uintptr_t all = static_cast<std::uintptr_t>(bytes) | address(from) | address(to) | kGroupBytes;
+  dispatch_joined(std::size_t{1} << std::countr_zero(all), f);
 }
 
-/// Copies `rows` rows of `width` elements from their places in x to `to`, one after another.
+/// Copies `rows` rows of `width` elements from x to consecutive rows of `to`. `place` gives each row's number in x.
 template <class Place>
 void copy_rows(const KernelRun& run, const Array& x, const Array& to, std::int64_t rows, std::int64_t width,
                const Place& place) {

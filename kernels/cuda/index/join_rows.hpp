@@ -1,5 +1,5 @@
-// Scatters: rows are combined with the rows of an array at indices that are data. What several rows are joined to gets
-// them in their order, so that sums of floats have the bits that the CPU's kernel gives.
+// Scatters: joins updates to the rows of an array that indices name. If several updates have the same row, they are
+// joined in their order, so that sums of floats have the bits of the CPU's kernel.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace ferry::cuda {
 template <class T, class Join>
 struct JoinRows {
   using Number = typename Computed<T>::type;
-  static constexpr int kAhead = 8;  ///< updates that are read at once, before the first of them is joined
+  static constexpr int kAhead = 8;  ///< number of updates that a thread reads before it joins the first of them
 
   FERRY_DEVICE void operator()(std::int64_t i) const {
     const auto [nth, k] = divided(i, width);
@@ -36,13 +36,13 @@ struct JoinRows {
     }
     element = stored_as<T>(result);
   }
-  SortedPairs pairs;  ///< of rows and updates
+  SortedPairs pairs;  ///< (row, number of the update)
   const T* updates;
   T* to;
   std::int64_t rows, width;  ///< of each array
 };
 
-/// Joins the updates to what output 0 has.
+/// Joins the updates to the rows of output 0.
 template <class T, class Join>
 void join_rows(const KernelRun& run, const SortedPairs& pairs, const Array& updates, std::int64_t before,
                std::int64_t rows, std::int64_t width) {

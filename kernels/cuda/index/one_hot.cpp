@@ -16,11 +16,11 @@ struct OneHot {
   }
   Integers indices;
   T* to;
-  T one;  ///< as the bits of an element; zero has no bits set in any dtype
+  T one;  ///< the bits of a 1 in the output's dtype; the bits of 0 are zero in every dtype
   std::int64_t depth, begin;
 };
 
-/// The bits of 1; the bits of the first byte come first.
+/// The bits of a 1 of this dtype, in the lowest bytes of the result.
 std::uint64_t bits_of_one(DType dtype) {
   std::uint64_t bits = 0;
   dispatch(dtype, [&](auto zero) {
@@ -35,7 +35,7 @@ void one_hot(KernelRun& run) {
   dispatch_sizes(output.dtype, [&](auto zero) {
     using T = decltype(zero);
     const auto one = static_cast<T>(bits_of_one(output.dtype));
-    // The depth may be split: this part begins somewhere in it.
+    // The output may be a part of the whole depth. output.begin is where the part begins.
     for_each(run, output.count(),
              OneHot<T>{Integers(run.inputs[0]), output.as<T>(), one, output.sizes.back(), output.begin.back()});
   });

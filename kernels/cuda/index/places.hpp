@@ -1,4 +1,4 @@
-// Places that are data: indices in an array, and the row or element of a value that each of them names.
+// Indices that are data, and the rows or elements of a value that they name.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace ferry::cuda {
 
-/// The offset in the nest's input of element i.
+/// The offset of element i in the nest's input.
 FERRY_DEVICE inline std::int64_t offset_in(const Nest<1>& nest, std::int64_t i) {
   std::int64_t offset = 0;
   for (int d = nest.dims - 1; d > 0; --d) {
@@ -42,7 +42,7 @@ class Integers {
         return at<std::int32_t>(i);
       case DType::uint32:
         return at<std::uint32_t>(i);
-      default:  // one beyond the range of int64 is an index of nothing either way
+      default:  // int64 and uint64: a uint64 above the range of int64 becomes negative, and names no class of OneHot
         return at<std::int64_t>(i);
     }
   }
@@ -56,13 +56,13 @@ class Integers {
   DType dtype_;
 };
 
-/// What the functors below give for an index that is out of range, after they have reported it.
+/// The result of the functors below for an index that is out of range. They report the index as a bad value.
 inline constexpr std::int64_t kNowhere = -1;
 
-/// Indices along an axis: for row `at` of the result of a gather, the row of x, which is [before, rows, …].
+/// For Gather along an axis: row `at` of the result is row RowsAlongAxis(at) of x, which is [before, rows, …].
 struct RowsAlongAxis {
   Integers indices;
-  std::int64_t taken, rows;  ///< `taken` indices for each of `before`
+  std::int64_t taken, rows;  ///< taken: the number of indices
   BadReport report;
 
   FERRY_DEVICE std::int64_t operator()(std::int64_t at) const {
@@ -74,7 +74,8 @@ struct RowsAlongAxis {
   }
 };
 
-/// Positions in several dims: for a row of the indices [batch…, rows…, k], the block of x [batch…, sizes…, block…].
+/// For GatherND and ScatterND: the block of x [batch…, sizes…, block…] that a row of the indices [batch…, rows…, k]
+/// names.
 struct BlocksAt {
   Integers indices;
   std::int64_t rows_of_batch;
@@ -96,7 +97,7 @@ struct BlocksAt {
   }
 };
 
-/// Of GatherElements and ScatterElements: for each of the indices, the element of x.
+/// For GatherElements and ScatterElements: the element of x that each index names.
 struct ElementsAt {
   Integers indices;
   Nest<1> beside;
@@ -115,12 +116,12 @@ struct ElementsAt {
 template <class Place>
 struct IndexedRows {
   Place place;
-  std::int64_t rows;   ///< how many
-  std::int64_t width;  ///< elements of each
-  std::int64_t all;    ///< how many x has
+  std::int64_t rows;   ///< number of indexed rows
+  std::int64_t width;  ///< elements of a row
+  std::int64_t all;    ///< number of rows of x
 };
 
-/// Of GatherElements and ScatterElements.
+/// For GatherElements and ScatterElements.
 [[nodiscard]] inline IndexedRows<ElementsAt> elements_at(const KernelRun& run, int axis) {
   const Array &x = run.inputs[0], &indices = run.inputs[1];
   const auto along = static_cast<std::size_t>(axis);
@@ -131,7 +132,7 @@ struct IndexedRows {
           x.count()};
 }
 
-/// Of GatherND and ScatterND.
+/// For GatherND and ScatterND.
 [[nodiscard]] inline IndexedRows<BlocksAt> blocks_at(const KernelRun& run, int batch_dims) {
   const Array &x = run.inputs[0], &indices = run.inputs[1];
   const auto k = static_cast<int>(indices.sizes.back());

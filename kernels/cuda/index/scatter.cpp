@@ -8,7 +8,7 @@
 namespace ferry::cuda {
 namespace {
 
-/// `place`: the axis, or the number of batch dims.
+/// place: the axis of ScatterElements, or the number of batch dims of ScatterND.
 struct Scattering {
   std::int64_t place;
   How how;

@@ -6,10 +6,9 @@
 namespace ferry::cuda {
 namespace {
 
-constexpr int kTile = 1024;  // keys that a block sorts by itself
+constexpr int kTile = 1024;  // the number of keys that a block sorts in shared memory
 
-/// Where key i comes to when runs of `length` keys, each of them sorted, are merged in pairs. The length is a power
-/// of 2.
+/// The new place of key i when pairs of sorted runs of `length` keys are merged. The length is a power of 2.
 template <class Int>
 FERRY_DEVICE Int merged_place(const std::uint64_t* keys, Int n, Int length, Int i) {
   const Int begin = i & ~(2 * length - 1);
@@ -17,7 +16,7 @@ FERRY_DEVICE Int merged_place(const std::uint64_t* keys, Int n, Int length, Int 
   const bool is_left = i < middle;
   Int low = is_left ? middle : begin, high = is_left ? std::min(middle + length, n) : middle;
   const std::uint64_t key = keys[i];
-  while (low < high) {  // how many of the other run come before it
+  while (low < high) {  // counts the keys of the other run that come before key i
     const Int at = (low + high) / 2;
     if (keys[at] < key)
       low = at + 1;

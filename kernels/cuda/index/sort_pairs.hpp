@@ -1,4 +1,4 @@
-// Pairs of numbers that are sorted on the GPU, in scratch memory.
+// Sorts pairs of numbers on the GPU, in scratch memory.
 #pragma once
 
 #include <bit>
@@ -11,12 +11,12 @@
 
 namespace ferry::cuda {
 
-/// Sorts n keys. No two keys are equal. `room` has room for as many. Returns where they are then: one of the two.
+/// Sorts n different keys. `room` has room for n keys. Returns the address of the sorted keys: `keys` or `room`.
 [[nodiscard]] std::uint64_t* sort_keys(const KernelRun& run, std::uint64_t* keys, std::uint64_t* room, std::int64_t n);
 
-/// Pairs (first(i), i) of i = 0, …, count - 1, sorted: equal ones of the first numbers come in their order.
+/// The pairs (first(i), i) for i = 0, …, count - 1, sorted by the first number and then by the second.
 struct SortedPairs {
-  const std::uint64_t* keys;  ///< the first number, then the second, of `bits` bits
+  const std::uint64_t* keys;  ///< each has the second number in its lowest `bits` bits, and the first number above
   int bits;
   std::int64_t count;
 
@@ -29,7 +29,7 @@ struct SortedPairs {
   [[nodiscard]] FERRY_DEVICE std::int64_t second(std::int64_t at) const {
     return static_cast<std::int64_t>(keys[at] & ((std::uint64_t{1} << bits) - 1));
   }
-  /// Whether there is such a place, with this first number.
+  /// Whether there is a pair at this place, and its first number is `number`.
   [[nodiscard]] FERRY_DEVICE bool is_first(std::int64_t at, std::int64_t number) const {
     return at < count && first(at) == number;
   }
@@ -51,8 +51,8 @@ struct MakePairs {
   return 2 * count * static_cast<std::int64_t>(sizeof(std::uint64_t));
 }
 
-/// Sorts pairs with first numbers below `end`; those for which first(i) is kNowhere come last, with `end`. They lie in
-/// the first bytes_to_sort(count) bytes of `room`, in the GPU's memory.
+/// Sorts the pairs (first(i), i). All first numbers are below `end`; a pair with kNowhere gets the first number `end`,
+/// so it comes last. The pairs are in the first bytes_to_sort(count) bytes of `room`, in the GPU's memory.
 template <class First>
 [[nodiscard]] SortedPairs sort_pairs(const KernelRun& run, std::span<std::byte> room, std::int64_t count,
                                      std::int64_t end, const First& first) {
