@@ -38,7 +38,7 @@ namespace ferry::cuda {
 [[nodiscard]] std::span<const Kernel> conv_filter_kernels();
 [[nodiscard]] std::span<const Kernel> conv_integer_kernels();
 
-/// All of them. `cpu` gives what the table says besides its kernels.
+/// A table of all kernels above. It has the fold of `cpu`, the CPU's table (KernelTable::fold).
 [[nodiscard]] std::shared_ptr<const KernelTable> kernel_table(const KernelTable& cpu);
 
 }  // namespace ferry::cuda

@@ -1,5 +1,5 @@
-// How the kernels of GPUs are launched: for_each() runs a function once for each of n items, for_each_block() has a
-// block of threads work on each item together.
+// Launches kernels on a GPU. for_each() runs a function once for each of n items, in one thread. for_each_block() runs
+// it for each item in all threads of a block, which work together.
 //
 // The functions are structs, which are passed by value to the GPU. The same sources are compiled a second time for the
 // host (on_host.hpp), where tests run them without a GPU, in several orders of the threads.
@@ -19,13 +19,13 @@ namespace ferry::cuda {
 
 inline constexpr int kWarp = 32;
 
-/// The threads of a block, as one of them sees it.
+/// One thread's view of its block.
 class DeviceBlock {
  public:
   [[nodiscard]] __device__ int thread() const { return static_cast<int>(threadIdx.x); }
   [[nodiscard]] __device__ int threads() const { return static_cast<int>(blockDim.x); }
-  /// Waits until all threads of the block are here; then each sees what the others have written before. All threads
-  /// must call it equally often.
+  /// A barrier: waits until all threads of the block have called it. Afterwards each thread sees what the other threads
+  /// wrote before the barrier. All threads must call it equally often.
   __device__ void sync() const { __syncthreads(); }
   /// The `value` of another thread of this warp: the numbers of the two threads differ in the bits `lanes`. All threads
   /// of the warp must call it.
@@ -52,12 +52,13 @@ template <class F>
 __global__ void __launch_bounds__(kThreads) run_blocks(F f, std::int64_t n) {
   __shared__ typename F::Shared shared;
   for (std::int64_t item = blockIdx.x; item < n; item += gridDim.x) {
-    if (item != blockIdx.x) __syncthreads();  // the item before may still be read from `shared`
+    if (item != blockIdx.x) __syncthreads();  // other threads may still read the previous item from `shared`
     f(item, Block(), shared);
   }
 }
 
-/// cudaGetLastError() would give errors of earlier calls, too, and "not ready" of an event that was asked for.
+/// Checks the result of the launch itself. cudaGetLastError() would also return errors of earlier calls, and "not
+/// ready" of an earlier query of an event.
 template <class F>
 void launch(const KernelRun& run, void (*kernel)(F, std::int64_t), std::int64_t blocks, const F& f, std::int64_t n) {
   cudaLaunchConfig_t config{};
@@ -77,8 +78,8 @@ void for_each(const KernelRun& run, std::int64_t n, const F& f) {
   detail::launch(run, detail::run_each<F>, blocks, f, n);
 }
 
-/// Calls f(item, block, shared) for each item in [0, n), from all threads of a block, which `shared` belongs to: an
-/// F::Shared, which is trivial and not initialised. Items come in no order.
+/// Calls f(item, block, shared) for each item in [0, n), in all threads of a block. `shared` is the block's F::Shared,
+/// a trivial type that is not initialised. The order of the items is undefined.
 template <class F>
 void for_each_block(const KernelRun& run, std::int64_t n, const F& f) {
   if (n <= 0) return;
@@ -86,7 +87,8 @@ void for_each_block(const KernelRun& run, std::int64_t n, const F& f) {
   detail::launch(run, detail::run_blocks<F>, blocks, f, n);
 }
 
-/// Copies bytes to the device's memory, from there or from the host's, where they must not change until that is done.
+/// Copies bytes to the device's memory, from the memory of the device or of the host. They must not change until the
+/// copy is done.
 inline void copy_bytes(const KernelRun& run, std::byte* to, const std::byte* from, std::size_t bytes) {
   if (bytes == 0) return;
   require_launched(copy_in_pieces(static_cast<Queue*>(run.queue)->stream, to, from, bytes));
@@ -103,11 +105,11 @@ using Block = HostBlock;
 
 namespace ferry::cuda {
 
-/// The threads of a block.
+/// The number of threads of a block.
 inline constexpr int kThreads = detail::kThreads;
 
-/// join(…, value of each thread), for all threads of the block. `room` has an element for each warp of a block,
-/// kMostWarps. join is associative and commutative up to rounding; the order is the same in every run.
+/// Joins the values of all threads of the block, and returns the result to each thread. `room` has kMostWarps elements.
+/// `join` must be associative and commutative, up to rounding. The order is the same in every run.
 inline constexpr int kMostWarps = 32;
 template <class T, class Join>
 FERRY_DEVICE T join_in_block(const Block& block, T value, T* room, const Join& join) {
@@ -117,7 +119,7 @@ FERRY_DEVICE T join_in_block(const Block& block, T value, T* room, const Join& j
   block.sync();
   T result = room[0];
   for (int w = 1; w < warps; ++w) result = join(result, room[w]);
-  block.sync();  // the room may be used again
+  block.sync();  // afterwards the caller may use `room` again
   return result;
 }
 

@@ -21,7 +21,7 @@ constexpr std::size_t kMostShown = 16;
 Order chosen = Order::forward;
 std::minstd_rand random_numbers{1};  // NOLINT(cert-msc51-cpp): the same in every run
 
-/// 0 … n - 1 in the chosen order.
+/// The numbers 0 … n - 1 in the chosen order.
 std::vector<std::int64_t> ordered(std::int64_t n) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(n));
   std::iota(order.begin(), order.end(), 0);
@@ -30,8 +30,8 @@ std::vector<std::int64_t> ordered(std::int64_t n) {
   return order;
 }
 
-/// The point at which a fiber, or the thread that runs the fibers, continues. Sanitizers know swapcontext() alone,
-/// which asks the system at each switch.
+/// The point at which a fiber, or the thread that runs the fibers, continues. Sanitizers only support swapcontext().
+/// It is slower, because it makes a system call at each switch.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 class Place {
  public:
@@ -47,33 +47,33 @@ class Place {
 #else
 class Place {
  public:
-  /// Saves this place and continues at another.
+  /// Saves this place and continues at `other`.
   [[gnu::noinline]] void leave_for(Place& other) {
-    if (__builtin_setjmp(saved_) == 0) other.go_on();
+    if (__builtin_setjmp(saved_) == 0) other.resume();
   }
-  /// The same, at the beginning of a fiber.
+  /// Saves this place and starts a fiber.
   [[gnu::noinline]] void leave_for(const ucontext_t& fiber, Place&) {
     if (__builtin_setjmp(saved_) == 0) setcontext(&fiber);
   }
 
  private:
-  /// A function that keeps a place may not go on at one itself.
-  [[noreturn, gnu::noinline]] void go_on() { __builtin_longjmp(saved_, 1); }
+  /// A function of its own, because a function must not call __builtin_setjmp() and __builtin_longjmp() both.
+  [[noreturn, gnu::noinline]] void resume() { __builtin_longjmp(saved_, 1); }
   void* saved_[5];
 };
 #endif
 
 enum class Stop { barrier, exchange, end };
 
-/// Runs one thread of a block after another.
+/// A thread of a block.
 struct Fiber {
   Place place;
-  std::unique_ptr<char[]> stack;  ///< null: it has not begun
+  std::unique_ptr<char[]> stack;  ///< null until the fiber has started
   Stop at = Stop::end;
   std::byte shown[kMostShown];
 };
 
-/// Runs the threads of one block after the other, each up to the next barrier.
+/// Runs the threads of a block one after another, each up to its next barrier, exchange or end.
 class Scheduler {
  public:
   void run(const std::function<void(const HostBlock&)>& f) {
@@ -88,10 +88,10 @@ class Scheduler {
       for (const Fiber& fiber : fibers_)
         FERRY_ASSERT(fiber.at == fibers_[0].at, "some threads of a block wait at a barrier, and others have ended");
       if (!any) break;
-      for (const std::int64_t t : ordered(detail::kThreads)) go_on(static_cast<int>(t));
+      for (const std::int64_t t : ordered(detail::kThreads)) continue_fiber(static_cast<int>(t));
     }
   }
-  /// In a fiber: gives way until the others are here.
+  /// Called in a fiber: returns to the scheduler, which continues this fiber when the other fibers have arrived, too.
   void wait(Stop at) {
     Fiber& mine = fibers_[running_];
     mine.at = at;
@@ -112,13 +112,13 @@ class Scheduler {
       mine.at = Stop::end;
     }
   }
-  /// A fiber that waits in a failed block starts again.
+  /// Prepares a fiber for a new block. If it still waits in a block that has failed, it gets a new stack.
   void start(int thread) {
     Fiber& fiber = fibers_[thread];
     if (fiber.at != Stop::end) fiber.stack.reset();
-    fiber.at = Stop::exchange;  // it has not begun
+    fiber.at = Stop::exchange;  // so that finish_exchanges() runs it
   }
-  void go_on(int thread) {
+  void continue_fiber(int thread) {
     running_ = static_cast<std::size_t>(thread);
     Fiber& fiber = fibers_[running_];
     if (fiber.stack != nullptr) return main_.leave_for(fiber.place);
@@ -130,13 +130,13 @@ class Scheduler {
     makecontext(&context, enter, 0);
     main_.leave_for(context, fiber.place);
   }
-  /// Runs the warp that begins at thread `first` until none of its threads waits for the others of the warp alone.
+  /// Runs the warp that begins at thread `first` until each of its threads waits at a barrier or has ended.
   void finish_exchanges(int first) {
     const auto begin = fibers_.begin() + first, end = begin + kWarp;
     const auto exchanges = [](const Fiber& fiber) { return fiber.at == Stop::exchange; };
     while (std::any_of(begin, end, exchanges)) {
       FERRY_ASSERT(std::all_of(begin, end, exchanges), "some threads of a warp exchange values, and others do not");
-      for (const std::int64_t t : ordered(kWarp)) go_on(first + static_cast<int>(t));
+      for (const std::int64_t t : ordered(kWarp)) continue_fiber(first + static_cast<int>(t));
     }
   }
 
@@ -176,7 +176,7 @@ void HostBlock::exchange_bytes(std::span<std::byte> value, int lanes) const {
   std::ranges::copy(value, all.fiber(thread_).shown);
   all.wait(Stop::exchange);
   std::copy_n(all.fiber(thread_ ^ lanes).shown, value.size(), value.begin());
-  all.wait(Stop::exchange);  // nobody may show another value before all have read this one
+  all.wait(Stop::exchange);  // no thread may show its next value before all threads have read this one
 }
 
 void detail::in_order(std::int64_t n, const std::function<void(std::int64_t)>& f) {

@@ -1,6 +1,6 @@
-// launch.hpp for the host: kernels run before for_each() and for_each_block() return, in this thread. A block's threads
-// are fibers. They switch only at sync() and exchange(), in an order that tests choose, so a kernel with a missing
-// barrier gives different results in a different order.
+// Replaces launch.hpp on the host, for tests. for_each() and for_each_block() run the kernel in the calling thread
+// before they return. The threads of a block are fibers. They switch only at sync() and exchange(), in an order that
+// tests choose. So a kernel with a missing barrier gives different results in different orders.
 #pragma once
 
 #include <cstring>
@@ -18,7 +18,8 @@ namespace ferry::cuda {
 
 inline constexpr int kWarp = 32;
 
-/// As DeviceBlock in launch.hpp. Error(bug) when threads of a block do not all come to a barrier.
+/// As DeviceBlock in launch.hpp. Error(bug) if some threads of a block wait at a barrier that other threads do not
+/// reach.
 class HostBlock {
  public:
   explicit HostBlock(int thread) : thread_(thread) {}
@@ -45,12 +46,12 @@ namespace detail {
 
 inline constexpr int kThreads = 64;
 
-/// Calls f(i) for each i in [0, n) in the order of threads.
+/// Calls f(i) for each i in [0, n), in the order that run_threads() chose.
 void in_order(std::int64_t n, const std::function<void(std::int64_t)>& f);
 /// Runs f in all threads of a block.
 void run_block(const std::function<void(const HostBlock&)>& f);
-/// Runs a kernel on its queue's stream, which keeps it where that captures. Without a queue it throws BadValue if the
-/// kernel has reported a bad value, which queues tell later.
+/// Runs a kernel on its queue's stream; a stream that captures keeps the kernel for later. Without a queue, it throws
+/// BadValue if the kernel reports a bad value. With a queue, the failure appears when an event is queried.
 void launch(const KernelRun& run, std::function<void()> kernel);
 void launch_on(void* stream, std::function<void()> kernel);
 

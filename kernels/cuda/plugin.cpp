@@ -1,4 +1,4 @@
-// What libferry_cuda.so shows: one function.
+// The one function that libferry_cuda.so exports.
 #include "kernels/cuda/devices.hpp"
 
 namespace {

@@ -1,4 +1,4 @@
-// What the kernels of GPUs find in KernelRun::queue.
+// The type of KernelRun::queue for kernels of GPUs.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@ namespace ferry::cuda {
 
 struct Queue {
   void* stream = nullptr;  ///< cudaStream_t
-  BadReport report;        ///< of the kernel that is being launched
+  BadReport report;        ///< for the kernel that is being launched
 };
 
-/// Throws Error for what the runtime gave for a launch, unless that is 0.
+/// Throws an Error if a launch has returned an error of the runtime, and not 0.
 void require_launched(int error);
 
-/// runtime::copy() where host memory may be locked in part. Returns 0 or an error of the runtime.
+/// Like runtime::copy(), for host memory that may have some locked pages. Returns 0 or an error of the runtime.
 [[nodiscard]] int copy_in_pieces(void* stream, void* to, const void* from, std::uint64_t bytes);
 
 }  // namespace ferry::cuda

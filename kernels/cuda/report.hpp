@@ -1,5 +1,5 @@
-// Bad values: how a kernel on a GPU says that it cannot work on the value of an input, which kernels of the CPU do by
-// throwing BadValue.
+// Bad values: a kernel on a GPU reports that it cannot use the value of an input. Kernels of the CPU throw BadValue
+// instead.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@ namespace ferry::cuda {
 /// The kind of a bad value.
 enum class Bad : std::int32_t {
   zero_divisor,  ///< an integer is divided by zero
-  label,         ///< `value` is none of `size` classes
-  length,        ///< `value` is no length of sequence `place`, which has `size` steps
+  label,         ///< `value` is not one of the `size` classes
+  length,        ///< `value` is not a length of sequence `place`, which has `size` steps
   image,         ///< `value` is not the index of one of the `size` images, for region `place`
   row,           ///< `value` is not the index of one of the `size` rows
   index,         ///< the index `value` is out of range for a dim of `size`
   position,      ///< `value` is not one of the `size` positions
 };
 
-/// The first bad value that a device has met. It is in memory that the host and the device can use.
+/// The first bad value that a device has found. It is in memory that the host and the device share.
 struct BadRecord {
   std::int32_t is_set;
   Bad what;
@@ -29,16 +29,16 @@ struct BadRecord {
   const void* tag;  ///< of the launch
 };
 
-/// The message that the CPU's kernel throws.
+/// The exception that the CPU's kernel would throw.
 [[nodiscard]] BadValue bad_value(const BadRecord& record);
 
-/// Given to kernels that may meet bad values.
+/// An argument of kernels that may find bad values.
 struct BadReport {
   std::int32_t* claimed = nullptr;  ///< in the device's memory: whether a thread has begun to write the record
   BadRecord* record = nullptr;
   const void* tag = nullptr;
 
-  /// The kernel then continues with some other value.
+  /// Reports a bad value. Only the first report is kept. The kernel then continues with some other value.
 #ifdef __CUDACC__
   __device__ void operator()(Bad what, std::int64_t input, std::int64_t value = 0, std::int64_t size = 0,
                              std::int64_t place = 0) const {

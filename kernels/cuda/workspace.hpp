@@ -11,14 +11,14 @@
 
 namespace ferry::cuda {
 
-inline constexpr std::int64_t kWorkspaceAlign = 256;  ///< which libraries ask; scratch is aligned less
+inline constexpr std::int64_t kWorkspaceAlign = 256;  ///< required by the libraries; scratch has a smaller alignment
 
-/// Scratch for a workspace of the given number of bytes.
+/// The bytes of scratch that have room for an aligned workspace of `bytes` bytes.
 [[nodiscard]] constexpr std::int64_t scratch_for_workspace(std::int64_t bytes) {
   return bytes + kWorkspaceAlign;
 }
 
-/// The workspace in the scratch, which has room for it.
+/// The workspace in the scratch. Precondition: the scratch has scratch_for_workspace() bytes.
 [[nodiscard]] inline std::span<std::byte> workspace_in(const KernelRun& run, std::int64_t bytes) {
   void* memory = run.scratch.data();
   std::size_t room = run.scratch.size();

@@ -1,5 +1,5 @@
-// The library of matrix products of CUDA, cuBLASLt, behind functions of ferry's own. blas_lt.cpp calls the library, if
-// there is one; blas_on_host.cpp stands for it in tests.
+// The functions of cuBLASLt, CUDA's library of matrix products, that ferry uses. blas_lt.cpp calls cuBLASLt if it is
+// installed; blas_on_host.cpp replaces it in tests.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace ferry::cuda {
 
-/// A matrix as the library has it: column by column, each `step` elements after the one before. `rows` and `columns`
+/// A matrix as the library needs it: in column-major order. Columns begin `step` elements apart. `rows` and `columns`
 /// are the sizes in memory, before transposing. The matrices of a batch begin `next` elements apart; 0: all products
 /// use the same matrix.
 struct BlasMatrix {
@@ -21,21 +21,22 @@ struct BlasMatrix {
   bool transposed = false;
 };
 
-/// c = a b, `count` times. Sums of 16-bit floats are float32.
+/// A batch of `count` products c = a b. Sums of 16-bit floats are float32.
 struct BlasProduct {
   DType dtype = DType::float32;  ///< a float
   std::int64_t count = 1;
   BlasMatrix a, b, c;
 };
 
-/// The addend of each element of c. It is added to the finished sum in the dtype of sums, before the element is stored.
+/// Values that the library adds to the elements of c. It adds them to the finished sums, in the dtype of sums, before
+/// it stores the elements.
 struct BlasAddend {
-  enum class Has : std::uint8_t { nothing, one_a_row, all };  ///< one element for each row of c; all that c has
+  enum class Has : std::uint8_t { nothing, one_a_row, all };  ///< one_a_row: a value for each row of c
   Has has = Has::nothing;
-  std::span<const std::byte> from = {};  ///< of c's dtype, one after another, where c has its columns without gaps
+  std::span<const std::byte> from = {};  ///< contiguous elements of c's dtype; with `all`, c has no gaps either
 };
 
-/// Why there is no library of matrix products; empty: there is one.
+/// The reason why cuBLASLt cannot be used; empty: it can.
 [[nodiscard]] std::string why_no_blas();
 
 /// The library's algorithm for a product on a device.
@@ -44,17 +45,17 @@ class BlasAlgorithm {
   virtual ~BlasAlgorithm() = default;
 };
 
-/// An algorithm for the current device and for arrays that are aligned to `alignment` bytes, a power of 2. Null if the
-/// library has none. Takes some time.
+/// Chooses an algorithm for the current device, and for arrays that are aligned to `alignment` bytes, a power of 2.
+/// Null if the library has none. The call takes some time.
 [[nodiscard]] std::unique_ptr<BlasAlgorithm> choose_algorithm(const BlasProduct& product, std::uint32_t alignment,
                                                               std::size_t workspace_bytes);
 
-/// Whether the algorithm, which sums as it does without, can add that. An addend with `all` elements is aligned like
-/// the arrays.
+/// Whether the algorithm can add `addend`, with the same order of sums as without it. An addend with `all` elements
+/// must be aligned like the arrays.
 [[nodiscard]] bool can_add(BlasAlgorithm& algorithm, const BlasAddend& addend);
 
-/// Puts the product on the queue. `workspace` has as many bytes as choose_algorithm() was told, and is aligned
-/// to 256. Of `addend` can_add() has said true.
+/// Submits the product to the queue. `workspace` has the `workspace_bytes` of choose_algorithm(), and is aligned to 256
+/// bytes. can_add() must have returned true for `addend`.
 void multiply(const KernelRun& run, BlasAlgorithm& algorithm, const std::byte* a, const std::byte* b, std::byte* c,
               const BlasAddend& addend, std::span<std::byte> workspace);
 

@@ -1,4 +1,4 @@
-// cuBLASLt. It is loaded when it is first needed, so that ferry runs where it is absent.
+// Calls cuBLASLt. It is loaded at its first use, so that ferry runs without it.
 #include <cublasLt.h>
 
 #include <map>
@@ -13,7 +13,7 @@
 namespace ferry::cuda {
 namespace {
 
-/// The functions of the library that are used.
+/// The functions of the library that ferry uses.
 struct CublasLt {
   OptionalLibrary library{"cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12"}};
   decltype(&cublasLtGetStatusName) status_name = library.find("cublasLtGetStatusName");
@@ -31,7 +31,7 @@ struct CublasLt {
   decltype(&cublasLtMatmulAlgoCheck) check = library.find("cublasLtMatmulAlgoCheck");
   decltype(&cublasLtMatmulAlgoCapGetAttribute) capability = library.find("cublasLtMatmulAlgoCapGetAttribute");
   decltype(&cublasLtMatmul) matmul = library.find("cublasLtMatmul");
-  std::string why = library.why();  ///< why it is not there; empty: it is
+  std::string why = library.why();  ///< the reason why the library cannot be used; empty: it can
 };
 
 const CublasLt& library() {
@@ -44,7 +44,7 @@ void require(const char* function, cublasStatus_t status) {
   throw Error(Code::resource, std::string(function) + " gives " + library().status_name(status));
 }
 
-/// The library's handle for the current device, made once for each.
+/// The library's handle for the current device. Each device has one.
 cublasLtHandle_t handle_here() {
   static std::mutex mutex;
   static std::map<int, cublasLtHandle_t> handles;
@@ -74,7 +74,7 @@ BlasTypes types_of(DType dtype) {
   }
 }
 
-/// An object of the library's, which is destroyed with this.
+/// Owns an object of the library.
 template <class Object>
 class Held {
  public:
@@ -155,7 +155,8 @@ std::unique_ptr<BlasAlgorithm> choose_algorithm(const BlasProduct& product, std:
             lt.preference_set(preference.get(), attribute, &value, sizeof value));
   };
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(workspace_bytes));
-  // Parts along k are added up in the dtype of sums, and in a fixed order.
+  // If the library divides k into parts, it must add their sums in the dtype of sums, which gives the same bits in
+  // every run.
   prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
          static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   for (const auto attribute : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
@@ -184,7 +185,7 @@ bool can_add(BlasAlgorithm& algorithm, const BlasAddend& addend) {
                           &written));
     return apart != 0;
   }
-  const void* const bias = addend.from.data();  // how it is aligned is looked at, too
+  const void* const bias = addend.from.data();  // the library also checks its alignment
   set(chosen.with_bias, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
   cublasLtMatmulHeuristicResult_t result{};
   const cublasStatus_t status = lt.check(chosen.handle, chosen.with_bias.get(), chosen.a.get(), chosen.b.get(),

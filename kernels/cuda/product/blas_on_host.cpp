@@ -1,4 +1,4 @@
-// The library of matrix products for tests: plain loops over matrices as cuBLASLt describes them.
+// Replaces cuBLASLt in tests by plain loops over the described matrices.
 #include <algorithm>
 
 #include "base/error.hpp"
@@ -28,13 +28,13 @@ std::int64_t columns_of(const BlasMatrix& matrix) {
   return matrix.transposed ? matrix.rows : matrix.columns;
 }
 
-/// Element [row, column] of matrix `number`, after it is transposed.
+/// The offset of element [row, column] of matrix `number`. Row and column are after transposing.
 std::int64_t place(const BlasMatrix& matrix, std::int64_t number, std::int64_t row, std::int64_t column) {
   if (matrix.transposed) std::swap(row, column);
   return number * matrix.next + column * matrix.step + row;
 }
 
-/// How many products have been added to something.
+/// The number of products with an addend so far.
 int added = 0;
 
 template <class T>
@@ -51,7 +51,7 @@ void multiply_all(const BlasProduct& product, const T* a, const T* b, T* c, Blas
       }
 }
 
-/// What the library asks of an addend.
+/// Checks the library's requirements for an addend.
 void check_addend(const Chosen& chosen, const BlasAddend& addend) {
   if (addend.has == BlasAddend::Has::nothing) return;
   const BlasMatrix& c = chosen.product.c;
@@ -89,7 +89,7 @@ std::unique_ptr<BlasAlgorithm> choose_algorithm(const BlasProduct& product, std:
   return std::make_unique<Chosen>(product, alignment, workspace_bytes);
 }
 
-/// As cuBLASLt, which has no epilogues for float64.
+/// Like cuBLASLt, it has no epilogue that adds a bias to float64.
 bool can_add(BlasAlgorithm& algorithm, const BlasAddend& addend) {
   auto& chosen = static_cast<Chosen&>(algorithm);
   FERRY_ASSERT(addend.has != BlasAddend::Has::nothing, "nothing is to be added");

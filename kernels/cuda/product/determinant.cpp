@@ -9,7 +9,7 @@
 namespace ferry::cuda {
 namespace {
 
-/// The most blocks that work at once; each block has scratch for one matrix.
+/// The most blocks that work at the same time. Each block has scratch for one matrix.
 constexpr std::int64_t kLanes = 1024;
 
 struct Largest {
@@ -26,8 +26,8 @@ struct Least {
 };
 
 /// Determinants of matrices with n rows, or their cofactors (determinants without one row and one column, with signs).
-/// The method is elimination with the largest pivot of each column, as on the CPU. An item is a lane, which takes every
-/// kLanes-th of them.
+/// The method is elimination with the largest pivot of each column, as on the CPU. Each block handles every kLanes-th
+/// result.
 template <class T, bool cofactors>
 struct Determinants {
   struct Shared {
@@ -57,8 +57,8 @@ struct Determinants {
   std::int64_t n, count;
 
  private:
-  /// The row of the largest element of column k from row k on; the first of equal ones. NaN is larger than others in
-  /// row k alone. `most` becomes its absolute value, +inf for NaN.
+  /// The row, from row k on, that has the largest element of column k by absolute value; of equal elements, the first.
+  /// A NaN counts as +inf in row k, and as smaller than all numbers in other rows. Sets `most` to the absolute value.
   FERRY_DEVICE static std::int64_t pivot_of(const T* matrix, std::int64_t size, std::int64_t k, T& most,
                                             const Block& block, Shared& shared) {
     const auto size_in = [=](std::int64_t r) {

@@ -1,4 +1,4 @@
-// Products of matrices: by the library, if there is one, else by tiles of ferry's own, as integers always.
+// Products of matrices: by cuBLASLt if it is installed and the dtype is a float, else by ferry's own kernel.
 #include <bit>
 #include <limits>
 #include <memory>
@@ -18,9 +18,9 @@ struct ProductState final : KernelState {
   explicit ProductState(Transposed of) : transposed(of) {}
   Transposed transposed;
   std::unique_ptr<BlasAlgorithm> algorithm;
-  std::uint32_t alignment = 0;       ///< that the algorithm was chosen for; 0: none was
-  const std::byte* tried = nullptr;  ///< what the algorithm was last asked to add
-  bool adds = false;                 ///< the library's answer
+  std::uint32_t alignment = 0;       ///< of the arrays for which the algorithm was chosen; 0: not chosen yet
+  const std::byte* tried = nullptr;  ///< the last argument of can_add()
+  bool adds = false;                 ///< its result
 };
 
 template <class T>
@@ -33,8 +33,8 @@ void multiply_matrices(const KernelRun& run, const BatchOfProducts& batch, Trans
 
 // ---- By the library ----
 
-constexpr std::uintptr_t kMostAligned = 256;  // of arrays: more makes no algorithm faster
-constexpr std::uint32_t kBiasAligned = 16;    // which kernels of the library read at once
+constexpr std::uintptr_t kMostAligned = 256;  // a larger alignment of arrays makes no algorithm faster
+constexpr std::uint32_t kBiasAligned = 16;    // the library's kernels read so many bytes of a bias at once
 
 /// The library's working memory. It recommends 32 MiB for an H100; small products need little.
 std::int64_t workspace_bytes(const Products& products) {
@@ -42,8 +42,8 @@ std::int64_t workspace_bytes(const Products& products) {
   return std::min(kMost, kLeast + 32 * products.count * products.m * products.n);
 }
 
-/// The products along the last of the leading dims. Rows that lie one after another are columns to the library, so each
-/// matrix is transposed to it, and c' = b' a'.
+/// The products along the last of the leading dims. The rows of ferry's matrices are columns for the library, which
+/// therefore sees each matrix transposed, and computes c' = b' a'.
 BlasProduct for_library(const BatchOfProducts& batch, Transposed transposed, DType dtype) {
   const auto [m, n, k, count] = batch.sizes;
   const auto matrix = [](std::int64_t rows, std::int64_t columns, bool is_transposed) -> BlasMatrix {
@@ -75,8 +75,8 @@ std::uint32_t alignment_of(const KernelRun& run, const Products& products) {
   return 1U << std::countr_zero(all);
 }
 
-/// The addend of the epilogue, if the epilogue only adds and one rounding of the sum gives the same bits. Sums of
-/// products of 16-bit floats are float32 and would have to be rounded first
+/// The addend of the epilogue, if the epilogue is one addition and the library gives the same bits. It does not for
+/// 16-bit floats: it adds to the float32 sum, and the op adds to the rounded product
 /// (docs/internals/decisions/gpu_epilogues.md).
 BlasAddend addend_of(const KernelRun& run, const Products& products) {
   const DType dtype = run.outputs[0].dtype;
@@ -94,7 +94,7 @@ BlasAddend addend_of(const KernelRun& run, const Products& products) {
   return along_last ? BlasAddend{BlasAddend::Has::one_a_row, from} : BlasAddend();
 }
 
-/// Whether the library is to add it, with the algorithm that it has for the product alone.
+/// Whether the library adds the addend with the algorithm that it uses for the product alone.
 bool adds(ProductState& state, const BlasAddend& addend) {
   if (addend.has == BlasAddend::Has::nothing) return false;
   const bool whole = addend.has == BlasAddend::Has::all;
@@ -107,7 +107,7 @@ bool adds(ProductState& state, const BlasAddend& addend) {
   return state.adds;
 }
 
-/// Does all of the run, and returns whether the library has an algorithm.
+/// Runs the kernel and its epilogue by the library. Returns false, and does nothing, if the library has no algorithm.
 bool multiply_by_library(const KernelRun& run, const BatchOfProducts& batch, ProductState& state) {
   const DType dtype = run.outputs[0].dtype;
   const auto [m, n, k, count] = batch.sizes;

@@ -6,7 +6,7 @@ namespace {
 
 enum ProductInput : std::size_t { kA, kB, kAZero, kBZero };
 
-/// `a` are the sizes of all dims, `b` of two.
+/// The products of `a` with the matrix `b`. All dims of `a` except the last one are rows.
 Products sizes_of(std::span<const std::int64_t> a, std::span<const std::int64_t> b) {
   return {checked_size(product(a, 0, static_cast<int>(a.size()) - 1)), checked_size(b[1]), checked_size(b[0])};
 }

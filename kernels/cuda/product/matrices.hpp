@@ -1,4 +1,4 @@
-// Matrices as they lie in memory, as the factors of products (product.hpp).
+// Matrices in memory, as the factors of products (product.hpp).
 #pragma once
 
 #include "kernels/cuda/product/product.hpp"
@@ -6,11 +6,11 @@
 
 namespace ferry::cuda {
 
-/// Numbers that are computed with as they are.
+/// The numbers of a matrix, without zero points.
 template <class T>
 struct Numbers {
   using Value = typename Computed<T>::type;
-  /// The elements of a row or a column.
+  /// The begin of a row or a column.
   struct Line {
     const T* from;
   };
@@ -39,7 +39,7 @@ struct CentredBytes {
   }
   const std::uint8_t *data, *zeros;
   Index zero_step;
-  std::int32_t flip;  ///< makes unsigned numbers of signed ones, 128 larger
+  std::int32_t flip;  ///< 128 for int8: `^ flip` adds 128, so that all numbers are unsigned
 };
 
 /// Factors of multiply(): the products of matrices, one for each index of leading dims.
@@ -47,7 +47,7 @@ template <class Left, class Right, class Out>
 struct MatrixFactors {
   using Sum = typename Left::Value;
 
-  /// The result's elements of a column.
+  /// A column of the result.
   struct Column {
     FERRY_DEVICE void store(Index i, Sum sum) const { to[i * step] = stored_as<Out>(sum); }
     Out* to;
@@ -109,8 +109,8 @@ struct MatrixFactors {
   Right b;
   Out* c;
   Index m, n, k;
-  std::int64_t a_row, a_step, b_column, b_step;  ///< elements from a row or column to the next, and from a step along k
-  int dims = 0;                                  ///< the leading ones, in matrices
+  std::int64_t a_row, a_step, b_column, b_step;  ///< distances between rows of a, columns of b, and steps along k
+  int dims = 0;                                  ///< leading dims; `a_steps` and `b_steps` count matrices
   std::int64_t sizes[kMaxDims], a_steps[kMaxDims], b_steps[kMaxDims];
 };
 

@@ -3,18 +3,18 @@
 namespace ferry::cuda {
 namespace {
 
-// The figure of an H100: it has 132 processors, and each can hold two blocks of these products.
+// An H100 has 132 processors. Each can run two blocks of these products at a time.
 constexpr std::int64_t kProcessors = 132;
 constexpr std::int64_t kBlocks = 2 * kProcessors;
 
-constexpr std::int64_t kLeastDepth = 256;  // of a part: less would cost more to add up than it saves
+constexpr std::int64_t kLeastDepth = 256;  // of a part; adding up shallower parts would cost more than it saves
 constexpr std::int64_t kDepthUnit = 32;
 
 constexpr std::int64_t tiles_of(const ProductShape& shape, std::int64_t tile) {
   return shape.count * ((shape.m + tile - 1) / tile) * ((shape.n + tile - 1) / tile);
 }
 
-/// `blocks`: how many compute the sums of one part.
+/// Cuts k into parts so that the blocks fill the processors. `blocks` blocks compute the sums of one part.
 ProductPlan cut(ProductWay way, const ProductShape& shape, std::int64_t blocks) {
   const std::int64_t most = std::max<std::int64_t>(1, shape.k / kLeastDepth);
   const std::int64_t wanted = blocks >= kProcessors ? 1 : std::clamp<std::int64_t>(kBlocks / blocks, 1, most);
@@ -26,7 +26,7 @@ ProductPlan cut(ProductWay way, const ProductShape& shape, std::int64_t blocks) 
 
 ProductPlan plan_product(const ProductShape& shape, std::size_t sum_bytes) {
   const std::int64_t tiles = tiles_of(shape, 64), large = tiles_of(shape, 128);
-  if (shape.sums() * 8 < tiles * 64 * 64) {  // a tile would be almost empty
+  if (shape.sums() * 8 < tiles * 64 * 64) {  // less than an eighth of the sums of the tiles would be used
     if (shape.along_k && shape.k >= 4 * kWarp) return {ProductWay::blocks, 1, shape.k};
     return cut(ProductWay::threads, shape, (shape.sums() + 255) / 256);
   }

@@ -1,6 +1,6 @@
-// Products of matrices on GPUs, with any two factors that a kernel describes: matrices as they are in memory, or a
-// filter and the image elements under it. In which way, and in how many parts along k, depends on the sizes alone, and
-// each sum is added up in the same order in every run.
+// Products of matrices on GPUs. A kernel describes the two factors: matrices in memory, or a filter and the image
+// elements under it. The way of computing and the number of parts along k depend only on the sizes, so each sum is
+// added up in the same order in every run.
 #pragma once
 
 #include <algorithm>
@@ -21,45 +21,46 @@
 
 namespace ferry::cuda {
 
-/// Of a row, a column or a step along k: sums of two do not overflow, since matrices have less than 2^31.
+/// The number of a row, a column or a step along k. A matrix has fewer than 2^31 of each, so the sum of two numbers
+/// does not overflow.
 using Index = std::uint32_t;
 
-/// `count` products of matrices [m,k] and [k,n], or of smaller ones.
+/// `count` products of matrices [m,k] and [k,n]. Some of the matrices may be smaller.
 struct ProductShape {
   std::int64_t count = 1, m = 0, n = 0, k = 0;
-  bool along_k = false;  ///< elements of both factors lie one after another along k
+  bool along_k = false;  ///< the elements of both factors are consecutive along k
 
   [[nodiscard]] std::int64_t sums() const { return count * m * n; }
 };
 
 /// How the sums are computed.
 enum class ProductWay {
-  tiles,        ///< 64 x 64 by a block
-  large_tiles,  ///< 128 x 128 by a block
-  threads,      ///< each by a thread
-  blocks,       ///< each by a block
+  tiles,        ///< a block computes 64 x 64 sums
+  large_tiles,  ///< a block computes 128 x 128 sums
+  threads,      ///< a thread computes one sum
+  blocks,       ///< a block computes one sum
 };
 
 struct ProductPlan {
   ProductWay way;
-  std::int64_t parts;  ///< into which k is cut
-  std::int64_t depth;  ///< of a part
+  std::int64_t parts;  ///< k is cut into this number of parts
+  std::int64_t depth;  ///< steps along k of a part
 };
 
 [[nodiscard]] ProductPlan plan_product(const ProductShape& shape, std::size_t sum_bytes);
-/// Bytes for the sums of the parts; 0 if there is one part.
+/// The bytes that the sums of the parts need; 0 if there is one part.
 [[nodiscard]] std::int64_t product_scratch(const ProductShape& shape, std::size_t sum_bytes);
 
-// What multiply() takes as factors, F:
+// The members of F, the factors of multiply():
 //
-//   using Sum                                   the type of terms
-//   auto one(std::int64_t number) const         one of the products:
+//   using Sum                                   the type of terms and sums
+//   auto one(std::int64_t number) const         one of the products, with these members:
 //     Index m, n, k                             its sizes
-//     bool left_along_k(), right_along_k()      neighbours in a row of the left factor, in a column of the right one,
-//                                               are neighbours in memory, so that neighbouring threads read them
-//     auto left(Index i), auto right(Index j)   offset of a row of the left factor, a column of the right one
-//     Sum left_at(row, Index p), right_at(column, Index p)
-//     auto column(Index j)                      of the result: store(Index i, Sum)
+//     bool left_along_k(), right_along_k()      whether elements that follow each other along k are neighbours in
+//                                               memory, so that neighbouring threads should read them
+//     auto left(Index i), auto right(Index j)   a row of the left factor, a column of the right factor
+//     Sum left_at(row, Index p), right_at(column, Index p)    their element at step p along k
+//     auto column(Index j)                      a column of the result, which has store(Index i, Sum)
 
 namespace detail {
 
@@ -74,7 +75,7 @@ FERRY_DEVICE T multiply_add(T a, T b, T sum) {
 /// The sums of a product's parts, before they are added up.
 template <class Sum>
 struct ProductParts {
-  Sum* sums;  ///< null: there is one part
+  Sum* sums;  ///< null if there is one part
   std::int64_t count, m, n;
   Index depth;
 
@@ -89,20 +90,19 @@ struct ProductParts {
   }
 };
 
-/// A block computes a tile. Each thread holds some small tiles of it in registers. What the tile needs of some steps
-/// along k is read into shared memory; while the sums of these steps are computed, the elements for the next ones are
-/// on their way.
+/// A block computes a tile of sums. Each thread has some small tiles of it in registers. The block copies the elements
+/// of kDepth steps along k to shared memory. While it computes with them, it loads the elements of the next steps.
 template <class F, int tile>
 struct MultiplyTiles {
   using Sum = typename F::Sum;
-  static constexpr int kSide = 16;                        // small tiles along a tile
+  static constexpr int kSide = 16;                        // small tiles along a side of the tile
   static constexpr int kSmall = tile / kSide;             // rows and columns of a small tile
-  static constexpr int kGroup = 4;                        // which are consecutive
+  static constexpr int kGroup = 4;                        // consecutive rows or columns of a small tile
   static constexpr int kMine = kSide * kSide / kThreads;  // small tiles of a thread
-  static constexpr int kLoads = 4;                        // elements of a factor that a thread reads at a time
+  static constexpr int kLoads = 4;                        // elements of each factor that a thread loads at a time
   static constexpr int kDepth = kLoads * kThreads / tile;
   struct Shared {
-    // A group more than there are, so that neighbours along k lie in different banks.
+    // One group of padding, so that neighbours along k are in different banks.
     Group<Sum, kGroup> left[kDepth][tile / kGroup + 1], right[kDepth][tile / kGroup + 1];
   };
 
@@ -115,8 +115,8 @@ struct MultiplyTiles {
     if (row >= one.m || column >= one.n) return;
     const Index first = parts.first(part, one.k), last = parts.last(part, one.k);
 
-    // Where a thread reads. Elements beyond the last row or column are not stored, so reading the last one instead is
-    // correct.
+    // The rows and columns that this thread reads. Beyond the last one, it reads the last one again: these sums are not
+    // stored.
     const int thread = block.thread();
     const bool left_along = one.left_along_k(), right_along = one.right_along_k();
     decltype(one.left(0)) left[kLoads];
@@ -181,11 +181,11 @@ struct MultiplyTiles {
 
   F factors;
   ProductParts<Sum> parts;
-  std::int64_t tiles, others;  ///< along the dim that the blocks walk along last, and first
-  bool rows_first;             ///< the blocks walk along the rows first
+  std::int64_t tiles, others;  ///< numbers of tiles: along the second dim of the blocks' order, and along the first
+  bool rows_first;             ///< consecutive blocks have consecutive rows of tiles
 
  private:
-  /// Which row or column a thread reads with its load `l`, and which step along k.
+  /// The row or column, and the step along k, that a thread reads with its load `l`.
   FERRY_DEVICE static Index line_of(int thread, int l, bool along_k) {
     const int number = thread + l * kThreads;
     return static_cast<Index>(along_k ? number / kDepth : number % tile);
@@ -194,8 +194,8 @@ struct MultiplyTiles {
     const int number = thread + l * kThreads;
     return static_cast<Index>(along_k ? number % kDepth : number / tile);
   }
-  /// Where element r of small tile `number` is along the tile. Its groups lie apart, so that neighbouring threads read
-  /// neighbouring ones.
+  /// The row or column in the tile of element r of small tile `number`. The groups of a small tile are kSide groups
+  /// apart, so that neighbouring threads read neighbouring groups.
   FERRY_DEVICE static Index place(int number, int r) {
     return static_cast<Index>((r / kGroup * kSide + number) * kGroup + r % kGroup);
   }
@@ -218,7 +218,7 @@ struct MultiplyTiles {
 /// The index of a sum: its product, row and column.
 struct SumPlace {
   FERRY_DEVICE SumPlace(std::int64_t number, std::int64_t m, std::int64_t n) {
-    if (number >> 32 == 0)  // several times as fast
+    if (number >> 32 == 0)  // 32-bit divisions are several times as fast
       find(static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(m), static_cast<std::uint32_t>(n));
     else
       find(number, m, n);
@@ -301,7 +301,7 @@ template <int tile, class F>
 void multiply_tiles(const KernelRun& run, const ProductShape& shape, const ProductPlan& plan, const F& factors,
                     const ProductParts<typename F::Sum>& parts) {
   const std::int64_t rows = (shape.m + tile - 1) / tile, columns = (shape.n + tile - 1) / tile;
-  // Along the shorter dim first: what the blocks beside one another read of the longer one is then the same.
+  // Consecutive blocks differ in the shorter dim first, so they read the same part of the factor along the longer dim.
   const bool rows_first = rows <= columns;
   for_each_block(
       run, rows * columns * shape.count * plan.parts,
@@ -310,7 +310,7 @@ void multiply_tiles(const KernelRun& run, const ProductShape& shape, const Produ
 
 }  // namespace detail
 
-/// Needs product_scratch() in run.scratch.
+/// Computes the products. Precondition: run.scratch has product_scratch() bytes.
 template <class F>
 void multiply(const KernelRun& run, const ProductShape& shape, const F& factors) {
   using Sum = typename F::Sum;
