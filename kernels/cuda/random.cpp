@@ -11,7 +11,8 @@ namespace {
 
 // ---- The time ----
 
-/// Reads the step and the iterations, which lie in the host's memory, for all threads of the kernels after it.
+/// Computes the time of the random numbers from the step and the iterations. They are in the host's memory, so this
+/// kernel reads them once for all threads of the kernels after it.
 struct ReadTime {
   FERRY_DEVICE void operator()(std::int64_t) const { *time = random_time(*step, iterations); }
   const std::int64_t* step;
@@ -19,8 +20,8 @@ struct ReadTime {
   std::uint64_t* time;
 };
 
-/// The random time, in the first kTimeBytes of the scratch.
-constexpr std::int64_t kTimeBytes = 64;  // what comes after it is aligned
+/// Writes the time of the random numbers to the first kTimeBytes of the scratch, and returns its address.
+constexpr std::int64_t kTimeBytes = 64;  // a multiple of the alignment of the scratch's other contents
 const std::uint64_t* read_time(const KernelRun& run) {
   auto* const time = reinterpret_cast<std::uint64_t*>(run.scratch.data());
   for_each(run, 1, ReadTime{&run.step, run.iterations, time});
@@ -29,7 +30,8 @@ const std::uint64_t* read_time(const KernelRun& run) {
 
 // ---- Elements ----
 
-/// Elements of a row of the part that belong to one block of numbers. In the whole value blocks follow one another.
+/// Draws the elements of a row that belong to one block of random numbers. The blocks cover the whole value; a row of
+/// the part may begin and end inside a block.
 template <class Distribution, class T>
 struct DrawBlocks {
   using Number = typename Computed<T>::type;
@@ -43,7 +45,7 @@ struct DrawBlocks {
     Distribution::numbers(Philox{draw.key, *time}.block(static_cast<std::uint64_t>(block)), draw, numbers);
     Group<T, kNumbers> drawn;
     for (int k = 0; k < kNumbers; ++k) drawn.all[k] = stored_as<T>(numbers[k]);
-    const std::int64_t begin = block * kNumbers - first;  // in the row
+    const std::int64_t begin = block * kNumbers - first;  // the block's first element, counted from the row's
     T* const to = out + row * width;
     if (begin >= 0 && begin + kNumbers <= width && is_aligned(to + begin)) {
       *reinterpret_cast<Group<T, kNumbers>*>(to + begin) = drawn;
@@ -58,9 +60,9 @@ struct DrawBlocks {
   Draw draw;
   const std::uint64_t* time;
   T* out;
-  Nest<1> rows;  ///< where each row of the part begins in the whole value, counted from the first
+  Nest<1> rows;  ///< maps each row of the part to its begin in the whole value, relative to `origin`
   std::int64_t origin, width;
-  std::int64_t blocks;  ///< that a row may belong to
+  std::int64_t blocks;  ///< the most blocks that a row has elements of
 };
 
 template <class Distribution>
@@ -105,7 +107,7 @@ struct DrawPlace {
   const std::uint64_t* time;
 };
 
-/// before[s]: the smallest s' > s for which place(s') = s, or kNowhere.
+/// Sets before[s] to the smallest s' > s with place(s') = s, or to kNowhere.
 struct FindBefore {
   FERRY_DEVICE void operator()(std::int64_t s) const {
     const std::uint64_t wanted = places.key(s, s + 1);
@@ -160,7 +162,7 @@ std::int64_t shuffle_bytes(const KernelSetup& setup) {
   return kTimeBytes + bytes_to_sort(rows) + 2 * rows * static_cast<std::int64_t>(sizeof(std::int64_t));
 }
 
-// Their input, if they have one, is not read.
+// All take every dtype, because they do not compute with elements of their inputs.
 constexpr Kernel kRandomKernels[] = {
     {.op = "RandomUniform",
      .run = draw_elements<Uniform>,

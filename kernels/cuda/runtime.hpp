@@ -1,6 +1,6 @@
-// What ferry uses of the CUDA runtime, as functions of its own: runtime_cuda.cpp calls the real one,
-// runtime_on_host.cpp stands for it in tests. Functions return 0 or an error, for describe(). They concern the current
-// device, which use() chooses for the calling thread.
+// The functions of the CUDA runtime that ferry uses. runtime_cuda.cpp calls the runtime; runtime_on_host.cpp replaces
+// it in tests. Functions return 0 or an error for describe(). They apply to the current device, which use() chooses for
+// the calling thread.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +11,28 @@ namespace ferry::cuda::runtime {
 /// The text of an error, and its consequence for the task.
 struct Description {
   std::string text;             ///< "cudaErrorNoDevice: no CUDA-capable device is detected"
-  bool no_memory = false;       ///< the request was too large, and all else can go on
-  bool device_is_gone = false;  ///< nothing that this process does brings it back
+  bool no_memory = false;       ///< the request was too large; other calls still work
+  bool device_is_gone = false;  ///< this process cannot use the device any more
 };
 [[nodiscard]] Description describe(int error);
 
-/// The number of devices; `why` says why there are none.
+/// The number of devices. If there are none, sets `why` to the reason.
 [[nodiscard]] int devices(std::string& why);
 struct Facts {
   std::string name;          ///< "NVIDIA H100 80GB HBM3"
   int major = 0, minor = 0;  ///< compute capability
-  int driver = 0;            ///< CUDA version that the driver knows, as 13000 for 13.0
+  int driver = 0;            ///< the newest CUDA version that the driver supports, 13000 for 13.0
 };
 int facts(int device, Facts& facts);
-/// The memory of the device that nobody uses, or all of it where that is not known. 0: nothing is known.
+/// The free memory of the device, or its whole memory if the free memory is unknown. 0: both are unknown.
 std::uint64_t free_bytes(int device);
-/// Whether this library has code for the device.
+/// Returns an error if this plug-in has no code for the device.
 int has_code(int device);
 
 int use(int device);
 int allocate(void** memory, std::uint64_t bytes);
 int release(void* memory);
-/// Memory of the host that devices can use, too, at the same address.
+/// Allocates memory of the host that devices can use at the same address.
 int allocate_shared(void** memory, std::uint64_t bytes);
 int release_shared(void* memory);
 /// Lets devices use pages of the host's memory, until unlock() of the same address.
@@ -41,17 +41,17 @@ int unlock(void* pages);
 
 int make_stream(void** stream);
 int release_stream(void* stream);
-int finish(void* stream);  ///< returns when all its work is done
+int finish(void* stream);  ///< waits until all work of the stream is done
 int make_event(void** event, bool timed);
 int release_event(void* event);
 int record(void* event, void* stream);
 int wait(void* stream, void* event);
 int query(void* event, bool& happened);
-/// Of two timed events that have happened on one device.
+/// The time between two timed events of one device. Both must have happened.
 int elapsed(void* from, void* to, double& milliseconds);
 
-/// What the stream is given from now on is kept, not done, until end_capture() makes a graph of it: by copy(), clear()
-/// and launches. The thread may do nothing else meanwhile that needs the device.
+/// From now on the stream keeps the work of copy(), clear() and launches, and does not do it. end_capture() makes a
+/// graph of this work. Between the two calls, the thread must not use the device in any other way.
 int begin_capture(void* stream);
 int end_capture(void* stream, void** graph);
 int replay(void* stream, void* graph);

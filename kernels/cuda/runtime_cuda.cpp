@@ -25,12 +25,12 @@ cudaEvent_t event_at(void* event) {
   return static_cast<cudaEvent_t>(event);
 }
 
-/// The driver's library of management, NVML, which tells of a device's memory without using the device: CUDA would make
-/// a context there, which takes time and memory on each device, also of those that other processes use. The toolkit may
-/// lack its header.
+/// NVML, the driver's management library. It reports the free memory of a device without using the device. CUDA would
+/// make a context on each device, even if other processes use the device, and that takes time and memory. The toolkit
+/// may lack NVML's header, so this class declares the functions.
 class Management {
  public:
-  /// 0: it does not say.
+  /// The free memory of a device; 0 if NVML does not report it.
   [[nodiscard]] std::uint64_t free_bytes(const char* bus_id) const {
     void* device = nullptr;
     Memory memory{};
@@ -98,11 +98,11 @@ std::uint64_t free_bytes(int device) {
   char bus_id[32] = {};
   std::uint64_t free = 0;
   if (cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, device) == cudaSuccess) free = management.free_bytes(bus_id);
-  // A part of a device (MIG) has less than the whole.
+  // NVML reports the memory of the whole device. A part of a device (MIG) has less.
   return free == 0 ? properties.totalGlobalMem : std::min<std::uint64_t>(free, properties.totalGlobalMem);
 }
 
-/// Without asking the device for a kernel, which would make a context there.
+/// Compares architectures. Looking up a kernel would make a context on the device.
 int has_code(int device) {
   Facts is;
   if (const int error = facts(device, is); error != 0) return error;
@@ -181,7 +181,7 @@ int elapsed(void* from, void* to, double& milliseconds) {
   return error;
 }
 
-/// Other threads of the process, which are other tasks, go on as they like.
+/// The mode allows other threads of the process, which are other tasks, to use CUDA during the capture.
 int begin_capture(void* stream) {
   return cudaStreamBeginCapture(stream_at(stream), cudaStreamCaptureModeThreadLocal);
 }

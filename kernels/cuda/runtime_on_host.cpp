@@ -1,5 +1,5 @@
-// The CUDA runtime on the host, for tests: work is done when it is given. machine_on_host() says what there is and what
-// fails.
+// Replaces the CUDA runtime on the host, for tests. Streams do their work at once. machine_on_host() has the devices
+// and the call that fails.
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -36,28 +36,28 @@ enum Failure : int { kNoMemory = 1, kGone, kWrong };
 
 constexpr std::uintptr_t kPage = 4096;
 
-thread_local int current = -1;  // none is chosen: CUDA would take device 0
-std::mutex calls;               // tasks of a process are threads
+thread_local int current = -1;  // -1: use() was not called; CUDA would take device 0, which ferry must not rely on
+std::mutex calls;               // the tasks of a process are threads
 
 struct Graph {
   std::vector<std::function<void()>> work;
 };
 struct Stream {
   int device;
-  std::unique_ptr<Graph> captured = {};  ///< null: it does its work
+  std::unique_ptr<Graph> captured = {};  ///< null if the stream does not capture
 };
-thread_local bool captures = false;  // a stream does, by this thread
+thread_local bool captures = false;  // whether this thread has begun a capture
 
 Stream& stream_at(void* stream) {
   return *static_cast<Stream*>(stream);
 }
 
-/// Does the work, or keeps it.
+/// Does the work at once, or keeps it if the stream captures.
 void enqueue(Stream& stream, std::function<void()> work) {
   stream.captured != nullptr ? stream.captured->work.push_back(std::move(work)) : work();
 }
 
-/// An event has not happened when it is first asked for: then it happens, with all that were recorded before.
+/// The first query of an event returns that it has not happened. It then happens, with all events recorded before it.
 struct Event {
   int device;
   bool timed = false;
@@ -66,12 +66,12 @@ struct Event {
 };
 std::uint64_t recorded = 0, happened_up_to = 0;
 
-/// Whether this function says that something has failed.
+/// Whether this function returns the machine's failure. A failed kernel only appears in record() and query().
 bool reports_failure(std::string_view function) {
   return machine_on_host().fails != "launch" || function == "record" || function == "query";
 }
 
-/// What the calling thread's next call of this function gives.
+/// The error that the calling thread's next call of `function` returns.
 int next_error(std::string_view function) {
   if (captures && function != "copy" && function != "launch") return kWrong;
   const std::lock_guard guard(calls);
@@ -88,7 +88,7 @@ void count(int& calls_of_function) {
   ++calls_of_function;
 }
 
-/// True if one call locked all pages of the memory, or if none of the pages is locked.
+/// True if all pages of the memory were locked by one call, or if none is locked.
 bool is_alike(const void* memory, std::uint64_t bytes) {
   const auto& locked = machine_on_host().locked;
   const auto first = reinterpret_cast<std::uintptr_t>(memory), last = first + bytes;
@@ -201,7 +201,7 @@ int release_event(void* event) {
   return 0;
 }
 
-/// Both are to belong to the device that is chosen, as CUDA asks.
+/// Like CUDA, it requires that the event and the stream belong to one device.
 int record(void* event, void* stream) {
   auto& here = *static_cast<Event*>(event);
   if (here.device != stream_at(stream).device) return kWrong;
@@ -262,7 +262,7 @@ int release_graph(void* graph) {
   return 0;
 }
 
-/// Host memory is to be locked as one or not at all, as CUDA asks.
+/// Like CUDA, it requires that host memory is locked by one call, or not at all.
 int copy(void* stream, void* to, const void* from, std::uint64_t bytes) {
   if (const int error = next_error("copy"); error != 0) return error;
   if (bytes == 0 || !is_alike(to, bytes) || !is_alike(from, bytes)) return kWrong;

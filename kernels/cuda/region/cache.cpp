@@ -12,9 +12,9 @@
 namespace ferry::cuda {
 namespace {
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;  // of a file
+constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;  // a larger file is damaged
 
-/// The first bytes of a file; the key and the code follow.
+/// The first bytes of a file. The key and the code follow.
 struct Head {
   char magic[8] = {'f', 'e', 'r', 'r', 'y', 'k', '0', '1'};
   std::uint64_t key_bytes = 0;

@@ -1,4 +1,4 @@
-// The cache on disk of compiled kernels.
+// The cache of compiled kernels on disk.
 #pragma once
 
 #include <mutex>
@@ -11,22 +11,22 @@
 
 namespace ferry::cuda {
 
-/// Where the user's caches are: $XDG_CACHE_HOME/ferry/kernels, or ~/.cache/ferry/kernels; empty: nowhere.
+/// The folder of the cache: $XDG_CACHE_HOME/ferry/kernels, or ~/.cache/ferry/kernels; empty if neither variable is set.
 [[nodiscard]] std::string cache_folder();
 
-/// Files of code, known by all that decides it. Several processes may use a folder at once. A cache that cannot be read
-/// or written costs time, and is warned of once. Thread-safe.
+/// Files with code. The key has everything that determines the code. Several processes may use a folder at once. If the
+/// cache cannot be read or written, kernels are compiled in each run, and ferry prints one warning. Thread-safe.
 class CodeCache {
  public:
   static constexpr std::size_t kMostFiles = 2000;
 
-  /// `folder` empty: it keeps nothing. `files` must outlive it.
+  /// If `folder` is empty, the cache keeps nothing. `files` must outlive the cache.
   explicit CodeCache(std::string folder, FileSystem& files = local_files())
       : folder_(std::move(folder)), files_(files) {}
 
-  /// The code of that key; nothing if it is not there, or damaged.
+  /// The code for the key; nothing if it is missing or damaged.
   [[nodiscard]] std::optional<std::string> find(const std::string& key);
-  /// If there are kMostFiles, half of them go.
+  /// Adds code. If the folder already has kMostFiles files, removes half of them first.
   void add(const std::string& key, const std::string& code);
 
  private:

@@ -1,5 +1,5 @@
-// What makes code of the texts of generated kernels and launches it, behind functions of ferry's own. NVRTC and the
-// CUDA runtime do it on GPUs (nvrtc.cpp, code_cuda.cpp), the C++ compiler in tests on the host (compiler_on_host.cpp).
+// Compiles and launches generated kernels. On GPUs, NVRTC compiles them and the CUDA runtime launches them (nvrtc.cpp,
+// code_cuda.cpp). In tests on the host, the C++ compiler compiles them (compiler_on_host.cpp).
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,15 @@
 
 namespace ferry::cuda {
 
-/// All that decides a text's code besides the text: the compiler's version and options.
+/// The compiler's version and options, which determine the code together with the text.
 [[nodiscard]] std::string compiler_facts(int architecture);
 
 /// Code that a device can run.
 class RegionCode {
  public:
   virtual ~RegionCode() = default;
-  /// Puts the kernel on the run's queue, for the given number of groups of elements. `arguments` are what the text
-  /// calls Arguments.
+  /// Submits the kernel to the run's queue, for `groups` groups of elements. `arguments` are the words of the text's
+  /// Arguments (loop.hpp).
   virtual void launch(const KernelRun& run, std::int64_t groups, std::span<const std::int64_t> arguments) const = 0;
 };
 /// Error(resource) for code that cannot be loaded.

@@ -1,4 +1,4 @@
-// The C++ compiler makes a library of a text, for tests, with the headers that the plug-in has inside.
+// Compiles generated kernels by the C++ compiler, for tests, with the headers that are embedded in the plug-in.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -23,7 +23,7 @@ constexpr const char* kCommand = FERRY_HOST_COMPILER " -x c++ -std=c++20 -O1 -ff
 std::string unavailable;
 std::atomic<int> compiled = 0;
 
-/// A folder of its own, which is removed with it.
+/// A new temporary folder. The destructor removes it.
 struct ScratchFolder {
   ScratchFolder() {
     const char* const temporary = std::getenv("TMPDIR");
@@ -33,7 +33,7 @@ struct ScratchFolder {
   ~ScratchFolder() {
     try {
       local_files().remove(path);
-    } catch (const Error&) {  // it is left there
+    } catch (const Error&) {  // the folder stays
     }
   }
   ScratchFolder(const ScratchFolder&) = delete;

@@ -1,5 +1,5 @@
-// The loop of a generated kernel (source.hpp), and how it reads and writes. NVRTC compiles this header, too, so it
-// includes nothing but what region/std has.
+// The loop of a generated kernel (source.hpp), and its reads and writes. NVRTC compiles this header, too, so it
+// includes only headers that region/std has.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace ferry::cuda {
 
-/// A kernel's arguments: where arrays lie, then numbers. The host fills them in as words of 64 bits.
+/// A kernel's arguments: addresses of arrays, then numbers. The host fills them in as words of 64 bits.
 template <int arrays, int numbers>
 struct Arguments {
   void* array[arrays];
@@ -19,10 +19,10 @@ struct Arguments {
 struct GroupPlace {
   std::int64_t first;
   int have;
-  bool at_once;  ///< all n are there, and groups of n can be read and written at once
+  bool at_once;  ///< the group has n elements, and all arrays are aligned for groups of n
 };
 
-/// Elements of an array that has one for each of the output.
+/// Reads a group of an array that has as many elements as the output.
 template <int n, class T>
 FERRY_HD Group<T, n> read_each(const void* array, const GroupPlace& piece) {
   const T* const from = static_cast<const T*>(array) + piece.first;
@@ -43,7 +43,7 @@ FERRY_HD void write_each(void* array, const GroupPlace& piece, const Group<T, n>
   }
 }
 
-/// An array that is broadcast: its element for an element of the output. `walk` has the sizes of the dims, then the
+/// The offset of the element that is broadcast to `element` of the output. `walk` has the sizes of the dims, then the
 /// array's steps along them (kernels/shared/nest.hpp).
 template <class Index, int dims>
 FERRY_HD Index place_of(const std::int64_t* walk, Index element) {
@@ -57,7 +57,7 @@ FERRY_HD Index place_of(const std::int64_t* walk, Index element) {
   return at;
 }
 
-/// The same element for all.
+/// A group of equal elements.
 template <int n, class T>
 FERRY_HD Group<T, n> repeated(T element) {
   Group<T, n> elements;
@@ -70,13 +70,13 @@ FERRY_HD Group<T, n> read_one(const void* array) {
   return repeated<n>(*static_cast<const T*>(array));
 }
 
-/// One element for a group of n, which does not go beyond a row of the output.
+/// Reads one element for all elements of a group, which are in one row of the output.
 template <int n, class T, class Index, int dims>
 FERRY_HD Group<T, n> read_held(const void* array, const std::int64_t* walk, const GroupPlace& piece) {
   return repeated<n>(static_cast<const T*>(array)[place_of<Index, dims>(walk, static_cast<Index>(piece.first))]);
 }
 
-/// n elements of a row for a group of n, which does not go beyond a row of the output.
+/// Reads n consecutive elements for a group, which is in one row of the output.
 template <int n, class T, class Index, int dims>
 FERRY_HD Group<T, n> read_along(const void* array, const std::int64_t* walk, const GroupPlace& piece) {
   const T* const from = static_cast<const T*>(array) + place_of<Index, dims>(walk, static_cast<Index>(piece.first));
@@ -86,7 +86,7 @@ FERRY_HD Group<T, n> read_along(const void* array, const std::int64_t* walk, con
   return elements;
 }
 
-/// Element by element, for any rows.
+/// Reads a group element by element. It may extend over several rows of the output.
 template <int n, class T, class Index, int dims>
 FERRY_HD Group<T, n> read_scattered(const void* array, const std::int64_t* walk, const GroupPlace& piece) {
   Group<T, n> elements;
@@ -97,8 +97,8 @@ FERRY_HD Group<T, n> read_scattered(const void* array, const std::int64_t* walk,
   return elements;
 }
 
-/// Region::compute() for group number `group`. The first numbers are the elements of the output and whether groups may
-/// be read and written at once.
+/// Calls Region::compute() for group number `group`. The first two numbers of the arguments are the number of elements
+/// of the output, and whether all arrays are aligned for groups.
 template <class Region>
 FERRY_HD void run_group(const typename Region::Arguments& arguments, std::int64_t group) {
   constexpr int n = Region::kGroup;

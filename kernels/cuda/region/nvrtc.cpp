@@ -1,4 +1,4 @@
-// NVRTC. It is loaded when it is first needed, so that ferry runs where it is absent.
+// Calls NVRTC. It is loaded at its first use, so that ferry runs without it.
 #include <nvrtc.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ struct Nvrtc {
   decltype(&nvrtcGetCUBIN) cubin = library.find("nvrtcGetCUBIN");
   decltype(&nvrtcGetPTXSize) ptx_size = library.find("nvrtcGetPTXSize");
   decltype(&nvrtcGetPTX) ptx = library.find("nvrtcGetPTX");
-  std::string why = library.why();  ///< why it is not there; empty: it is
+  std::string why = library.why();  ///< the reason why the library cannot be used; empty: it can
   int major = 0, minor = 0;
   std::vector<int> architectures;  ///< for which it makes code, ascending
 };
@@ -58,7 +58,8 @@ bool makes_code_for(int architecture) {
   return std::ranges::binary_search(library().architectures, architecture);
 }
 
-/// Code for the device; where NVRTC does not know that, intermediate code for the newest one before it.
+/// The option for the kind of code: code for the device if NVRTC knows it, else intermediate code (PTX) for the newest
+/// older architecture, which the driver compiles for the device.
 std::string target_of(int architecture) {
   if (makes_code_for(architecture)) return "--gpu-architecture=sm_" + std::to_string(architecture);
   const auto& known = library().architectures;

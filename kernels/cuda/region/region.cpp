@@ -48,7 +48,7 @@ class RegionState final : public KernelState {
   std::vector<std::int64_t> arguments_;
 };
 
-/// Calls f(0) … f(n - 1) on up to `threads` threads. Throws what one of them throws.
+/// Calls f(0) … f(n - 1) on up to `threads` threads. If some calls throw, throws one of their exceptions at the end.
 template <class F>
 void on_threads(std::size_t n, int threads, const F& f) {
   std::atomic<std::size_t> next = 0;
@@ -67,7 +67,7 @@ void on_threads(std::size_t n, int threads, const F& f) {
   std::vector<std::thread> others;
   try {
     for (std::size_t t = 1; t < std::min(n, static_cast<std::size_t>(threads)); ++t) others.emplace_back(work);
-  } catch (const std::exception&) {  // the system has no more threads: those that there are do the work
+  } catch (const std::exception&) {  // no more threads can be started: the others do the work
   }
   work();
   for (std::thread& other : others) other.join();

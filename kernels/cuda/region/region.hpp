@@ -1,4 +1,4 @@
-// Kernels that stand for several: their texts are generated, compiled and cached.
+// Generates, compiles and caches kernels that do the work of several kernels.
 #pragma once
 
 #include <span>
@@ -9,8 +9,8 @@
 
 namespace ferry::cuda {
 
-/// A kernel for each of them, for devices of that compute capability (90 for 9.0). What `cache` has not is compiled, by
-/// up to `threads` threads.
+/// Returns a kernel for each of `all`, for devices of compute capability `architecture` (90 for 9.0). Kernels that
+/// `cache` lacks are compiled, by up to `threads` threads.
 [[nodiscard]] std::vector<BoundKernel> fused(std::span<const FusedKernels> all, int architecture, int threads,
                                              CodeCache& cache);
 

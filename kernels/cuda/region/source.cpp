@@ -86,7 +86,7 @@ class RegionWriter {
                  std::string(member.kernel->scalar.function) + "()" + operands + ");\n";
   }
 
-  /// The name of a group of the input's elements as they are broadcast to `output`.
+  /// The name of the group of the input's elements, broadcast to `output`. Adds the code that reads it, if it is new.
   std::string read(std::uint32_t input, std::uint32_t output) {
     const std::vector<std::int64_t> from = count(input) == count(output) ? Sizes() : sizes_[input];
     const auto [known, fresh] = names_.try_emplace({input, from, from.empty() ? from : sizes_[output]});
@@ -129,7 +129,7 @@ class RegionWriter {
   using Sizes = std::vector<std::int64_t>;
   struct Reading {
     std::uint32_t input;
-    Sizes from, to;  ///< both empty: an element for each of the output
+    Sizes from, to;  ///< both empty if the input is not broadcast
     auto operator<=>(const Reading&) const = default;
   };
 

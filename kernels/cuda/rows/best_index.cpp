@@ -6,14 +6,15 @@
 namespace ferry::cuda {
 namespace {
 
-/// An element and its place in its row; -1: none yet.
+/// An element and its place in its row. A place of -1 means that there is no element yet.
 template <class T>
 struct Candidate {
   T element;
   std::int64_t place;
 };
 
-/// The index of the best element: the first of equal ones, or the last. NaN is better than numbers.
+/// Finds the index of the best element. Of equal elements, takes the first, or the last if `last`. NaN is better than
+/// all numbers.
 template <class T>
 struct Best {
   using Value = Candidate<T>;

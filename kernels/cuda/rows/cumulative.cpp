@@ -1,5 +1,5 @@
-// Running sums and products along a dim. A block runs along a chunk of it; what comes before the chunk is found by
-// running along the chunks' totals first, in the same way.
+// Running sums and products along a dim. The dim is cut into chunks, one for each block. The running sums of the
+// chunks' totals are computed first, in the same way; they are the values with which the chunks begin.
 #include "kernels/cuda/dispatch.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/rows/tiling.hpp"
@@ -9,7 +9,7 @@
 namespace ferry::cuda {
 namespace {
 
-constexpr int kEach = 8;  // consecutive elements of a thread
+constexpr int kEach = 8;  // number of consecutive elements that a thread sums up
 
 /// A run along the middle dim of [outer, along, inner], in chunks of kEach elements for each lane.
 struct Level {
@@ -22,18 +22,18 @@ struct Level {
   [[nodiscard]] std::int64_t count() const { return tiling.outer * tiling.along * tiling.inner; }
 };
 
-/// What a thread works on.
+/// The part of a chunk on which a thread works.
 struct Part {
   FERRY_DEVICE Part(const Level& level, std::int64_t item, int thread)
       : chunks(level.chunks()), spot(level.tiling.spot(item / chunks, thread)), chunk(item % chunks) {}
-  /// The position of element i of the chunk; -1: there is none.
+  /// The offset of element i of the chunk; -1 if the chunk has no such element.
   [[nodiscard]] FERRY_DEVICE std::int64_t place(const Level& level, std::int64_t i) const {
     const Tiling& tiling = level.tiling;
     const std::int64_t at = chunk * level.chunk() + i;
     if (!spot.inside || at >= tiling.along) return -1;
     return tiling.first(spot) + (level.reverse ? tiling.along - 1 - at : at) * tiling.inner;
   }
-  /// The number of the chunk of this line among all.
+  /// The number of this line's chunk among all chunks.
   [[nodiscard]] FERRY_DEVICE std::int64_t number(const Level& level) const {
     return (spot.outer * chunks + chunk) * level.tiling.inner + spot.inner;
   }
@@ -43,7 +43,7 @@ struct Part {
   std::int64_t chunk;
 };
 
-/// totals[chunk] = its elements joined.
+/// Joins the elements of each chunk: totals[chunk].
 template <class Join, class T>
 struct TotalChunks {
   using C = typename Computed<T>::type;
@@ -69,7 +69,7 @@ struct TotalChunks {
   C* totals;
 };
 
-/// Each chunk begins with what `before` has for it, or with `start` if that is null.
+/// Computes the results of each chunk. A chunk begins with before[chunk], or with `start` if `before` is null.
 template <class Join, class T>
 struct RunChunks {
   using C = typename Computed<T>::type;
@@ -84,7 +84,7 @@ struct RunChunks {
     const Part part(level, item, block.thread());
     const Tiling& tiling = level.tiling;
     const int lane = part.spot.lane;
-    for (int k = 0; k < kEach; ++k) {  // neighbours read neighbours
+    for (int k = 0; k < kEach; ++k) {  // neighbouring threads read neighbouring elements
       const int i = k * tiling.lanes() + lane;
       const std::int64_t place = part.place(level, i);
       shared.chunk[slot(block, lane, i)] = place >= 0 ? load(in[place]) : start;
@@ -116,16 +116,16 @@ struct RunChunks {
   T* out;
 
  private:
-  /// The position of element i of the thread's line in shared memory. The gaps keep threads that read elements kEach
-  /// apart out of each other's banks.
+  /// The place in shared memory of element i of the thread's line. There is a gap after every kBanks elements, so that
+  /// threads that read elements kEach apart use different banks.
   [[nodiscard]] FERRY_DEVICE int slot(const Block& block, int lane, int i) const {
     const int bits = level.tiling.column_bits;
-    const int first = block.thread() - (lane << bits);  // the thread of the line's first lane
+    const int first = block.thread() - (lane << bits);  // the number of the thread that has the line's first lane
     const int row = first >> (bits + level.tiling.lane_bits), column = first & (level.tiling.columns() - 1);
     const int at = (((row << level.tiling.lane_bits) * kEach + i) << bits) + column;
     return at + at / kBanks;
   }
-  /// `first` and the values of the lanes before this one, joined.
+  /// Joins `first` and the values of the lanes before this lane.
   [[nodiscard]] FERRY_DEVICE C join_lanes_before(const Block& block, int lane, C first, C value, C* room) const {
     const int bits = level.tiling.column_bits;
     C* const mine = room + block.thread();
@@ -141,7 +141,8 @@ struct RunChunks {
   }
 };
 
-/// The levels: of the input, then of the totals of its chunks, and so on, to one that has one chunk.
+/// The levels of the computation: the first is for the input, each next one for the totals of the chunks before it. The
+/// last level has one chunk.
 std::vector<Level> levels_for(const KernelSetup& setup) {
   Pass pass = pass_along_axis(setup);
   std::vector<Level> levels{
@@ -177,7 +178,7 @@ void run_level(const KernelRun& run, std::span<const Level> levels, C start, con
   for_each_block(run, level.blocks(), RunChunks<Join, T>{level, start, before, in, out});
 }
 
-/// What does not change a number that it is joined with, not even -0.
+/// The number that does not change any number when it is joined with it, not even -0.
 template <class Join, class C>
 constexpr C neutral() {
   return std::is_same_v<Join, functors::Add> && std::is_floating_point_v<C> ? -C(0) : start_of<C, Join>();

@@ -1,5 +1,5 @@
-// Reductions on a GPU, in stages: each folds the middle dim of [outer, along, inner]. Where that dim is long, blocks
-// fold chunks of it, and the next stage folds their results.
+// Reductions on a GPU, in stages. Each stage folds the middle dim of [outer, along, inner]. If that dim is long, blocks
+// fold chunks of it, and the next stage folds the results of the chunks.
 //
 // A struct `How` defines the fold: the type Value of results, start(), value(element, its place in the dim), join(a,
 // b), and put(where, value).
@@ -15,7 +15,7 @@
 
 namespace ferry::cuda {
 
-/// [outer, along, inner] to [outer, chunks, inner].
+/// Folds [outer, along, inner] to [outer, chunks, inner].
 struct Stage {
   Tiling tiling;
   std::int64_t chunk, chunks;
@@ -26,7 +26,7 @@ struct Stages {
   std::vector<Stage> all;
   std::int64_t between = 0;  ///< the most results of a stage that is not the last
 
-  /// Scratch for results that take `bytes` each. Stages use two rooms in turn.
+  /// The scratch for results of `bytes` bytes each. The stages use two buffers in turn.
   [[nodiscard]] std::int64_t scratch_bytes(std::size_t bytes) const {
     return 2 * between * static_cast<std::int64_t>(bytes);
   }
@@ -104,7 +104,7 @@ void run_stage(const KernelRun& run, const How& how, const Stage& stage, const I
   for_each_block(run, stage.tiling.tiles() * stage.chunks, FoldChunks<How, In, Out>{how, stage, in, out});
 }
 
-/// Folds input 0, of T, to output 0, of Out.
+/// Folds input 0, with elements T, to output 0, with elements Out.
 template <class T, class Out, class How>
 void run_stages(const KernelRun& run, const How& how, const Stages& stages) {
   using Value = typename How::Value;

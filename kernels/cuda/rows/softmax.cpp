@@ -1,4 +1,5 @@
-// Softmax and related ops: the lanes of a line find its largest element, then the sum of exp(x - largest).
+// Softmax and related ops. Several threads share a line: they find its largest element, then the sum of
+// exp(x - largest).
 #include "kernels/cuda/dispatch.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/rows/tiling.hpp"
@@ -7,7 +8,7 @@
 namespace ferry::cuda {
 namespace {
 
-/// The elements of a line that a thread has.
+/// The elements of a line on which a thread works.
 template <class T>
 struct Lane {
   using C = typename Computed<T>::type;
@@ -19,7 +20,7 @@ struct Lane {
         end(spot.inside ? tiling.along : 0),
         lanes(tiling.lanes()) {}
   [[nodiscard]] FERRY_DEVICE C operator[](std::int64_t i) const { return load(line[i * step]); }
-  /// f(i) for each.
+  /// Calls f(i) for each of them.
   template <class F>
   FERRY_DEVICE void each(const F& f) const {
     for (std::int64_t i = begin; i < end; i += lanes) f(i);
@@ -29,7 +30,7 @@ struct Lane {
   std::int64_t step, begin, end, lanes;
 };
 
-/// Of a whole line.
+/// The totals of a whole line.
 template <class C>
 struct Totals {
   C top;  ///< the largest element
@@ -75,7 +76,7 @@ struct SoftmaxLines {
   T* out;
 };
 
-constexpr std::int64_t kSerial = 16;  // elements of a line for each of its threads, roughly
+constexpr std::int64_t kSerial = 16;  // about the number of elements of a line for each of its threads
 
 std::unique_ptr<KernelState> prepare_softmax(const KernelSetup& setup) {
   return keep(tiling_of(pass_along_axis(setup), kSerial));
@@ -93,11 +94,11 @@ void along_axis(KernelRun& run) {
 
 // ---- Cross-entropy: rows along the last dim, a label for each ----
 
-/// Labels of any of their dtypes.
+/// Labels of dtype uint8, int32 or int64.
 struct Labels {
   static constexpr std::int64_t kBad = -1;
 
-  /// The label of `row`, or kBad if it is out of range; then the kernel reports it if `reports`.
+  /// The label of `row`, or kBad if it is out of range. `reports`: also reports a label out of range as a bad value.
   [[nodiscard]] FERRY_DEVICE std::int64_t operator()(std::int64_t row, std::int64_t classes, bool reports) const {
     const std::int64_t label = at(row);
     if (label >= 0 && label < classes) return label;

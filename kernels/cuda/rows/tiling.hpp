@@ -1,4 +1,4 @@
-// How the threads of blocks divide an array for a computation along one dim.
+// Divides an array among the threads of blocks, for a computation along one dim.
 #pragma once
 
 #include <bit>
@@ -10,19 +10,19 @@
 
 namespace ferry::cuda {
 
-/// What a thread works on: elements of one line along the middle dim of [outer, along, inner].
+/// The line on which a thread works, along the middle dim of [outer, along, inner].
 struct Spot {
   std::int64_t outer, inner;
-  int lane;     ///< of the threads that share the line
-  bool inside;  ///< false: there is no such line
+  int lane;     ///< the thread's number among the threads that share the line
+  bool inside;  ///< false if the array has no such line
 };
 
-/// The tiles of [outer, along, inner], each for one block. A tile has `lines` lines: columns (of the inner dim) or rows
-/// (of the outer dim). `lanes` threads share each line. Neighbours among the threads work on neighbouring columns, then
-/// on neighbouring elements of a line.
+/// The tiles of [outer, along, inner], each for one block. A tile has rows() * columns() lines: rows() indices of the
+/// outer dim, and columns() of the inner dim. lanes() threads share each line. Neighbouring threads work on
+/// neighbouring columns, then on neighbouring elements of a line.
 struct Tiling {
   std::int64_t outer, along, inner;
-  int column_bits, lane_bits;  ///< the numbers of columns and lanes are powers of two
+  int column_bits, lane_bits;  ///< binary logarithms of the numbers of columns and lanes
 
   [[nodiscard]] constexpr int columns() const { return 1 << column_bits; }
   [[nodiscard]] constexpr int lanes() const { return 1 << lane_bits; }
@@ -37,20 +37,20 @@ struct Tiling {
     const std::int64_t column = (tile - down * across) * columns() + (thread & (columns() - 1));
     return {row, column, (thread >> column_bits) & (lanes() - 1), row < outer && column < inner};
   }
-  /// The first element of the thread's line; each next one is `inner` elements on.
+  /// The offset of the first element of the thread's line. The elements of a line are `inner` elements apart.
   [[nodiscard]] FERRY_DEVICE std::int64_t first(const Spot& spot) const {
     return spot.outer * along * inner + spot.inner;
   }
 };
 
-/// The least b with 2^b >= n; at most `most`.
+/// The smallest b with 2^b >= n, but at most `most`.
 constexpr int bits_for(std::int64_t n, int most) {
   int bits = 0;
   while (bits < most && (std::int64_t{1} << bits) < n) ++bits;
   return bits;
 }
 
-/// Tiles in which a thread has about `serial` elements of its line, or more where a block has not enough threads.
+/// Tiles in which a thread has about `serial` elements of its line, or more if a block has too few threads.
 inline Tiling tiling_of(const Pass& pass, std::int64_t serial) {
   constexpr int kThreadBits = std::countr_zero(static_cast<unsigned>(kThreads));
   constexpr int kWarpBits = std::countr_zero(static_cast<unsigned>(kWarp));
@@ -59,8 +59,8 @@ inline Tiling tiling_of(const Pass& pass, std::int64_t serial) {
   return {pass.outer, pass.along, pass.inner, bits_for(pass.inner, kThreadBits - lanes), lanes};
 }
 
-/// get(i) for i = first, first + step … below `last`, joined. Several results grow side by side, so that elements are
-/// read before the ones before them are joined, and a sum's rounding errors grow slowly.
+/// Joins get(i) for i = first, first + step … below `last`. Four results are kept and joined at the end. So an element
+/// can be read before the previous elements are joined, and the rounding error of a sum is smaller.
 template <class Value, class Get, class Join>
 FERRY_DEVICE Value fold_strided(std::int64_t first, std::int64_t last, std::int64_t step, Value start, const Get& get,
                                 const Join& join) {
@@ -73,7 +73,8 @@ FERRY_DEVICE Value fold_strided(std::int64_t first, std::int64_t last, std::int6
   return join(join(values[0], values[1]), join(values[2], values[3]));
 }
 
-/// join(…, value of each lane) for the lanes of each line. `room` has an element for each thread of the block.
+/// Joins the values of the lanes of each line, and returns the result to each lane. `room` has an element for each
+/// thread of the block.
 template <class Value, class Join>
 FERRY_DEVICE Value join_lanes(const Block& block, const Tiling& tiling, int lane, Value value, Value* room,
                               const Join& join) {
@@ -86,7 +87,7 @@ FERRY_DEVICE Value join_lanes(const Block& block, const Tiling& tiling, int lane
   }
   block.sync();
   value = mine[-(lane << tiling.column_bits)];
-  block.sync();  // the room may be used again
+  block.sync();  // afterwards the caller may use `room` again
   return value;
 }
 

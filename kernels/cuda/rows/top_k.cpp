@@ -1,6 +1,6 @@
-// TopK. A thread picks from a short line, a block from a longer one: it finds the value of the last element wanted bit
-// by bit, takes what comes before it, and sorts that. Blocks share a long line: each block picks the best elements of a
-// chunk, and the next stage picks from these results in the same way.
+// TopK. A thread picks from a short line, a block from a longer line. A block finds the key of the k-th element bit by
+// bit, takes the elements up to it, and sorts them. Several blocks share a very long line: each picks the best elements
+// of a chunk, and the next level picks from these in the same way.
 #include <bit>
 #include <type_traits>
 
@@ -14,10 +14,10 @@
 namespace ferry::cuda {
 namespace {
 
-constexpr std::int64_t kShort = 64;    // elements of a line for one thread
-constexpr std::int64_t kChunk = 8192;  // those for a block, if k is much smaller
+constexpr std::int64_t kShort = 64;    // the most elements of a line for which one thread suffices
+constexpr std::int64_t kChunk = 8192;  // the elements of a chunk; a line is cut only if k is much smaller
 
-/// A number as an unsigned integer: the sooner it comes, the larger. Numbers that are equal have equal keys.
+/// The key of a number: an unsigned integer that is larger if the number comes earlier. Equal numbers have equal keys.
 template <class C>
 FERRY_DEVICE auto key_of(C x, bool largest) {
   using Key = std::conditional_t<sizeof(C) == 4, std::uint32_t, std::uint64_t>;
@@ -32,7 +32,7 @@ FERRY_DEVICE auto key_of(C x, bool largest) {
   return largest ? key : ~key;
 }
 
-/// Lines of n elements along the middle dim of [outer, n, inner], each in `chunks` chunks.
+/// Lines of n elements along the middle dim of [outer, n, inner]. Each is cut into `chunks` chunks.
 struct TopLevel {
   std::int64_t n, chunks;
 };
@@ -41,10 +41,10 @@ struct TopPlan {
   Pass pass;
   std::int64_t k;
   bool largest;
-  std::vector<TopLevel> levels;  ///< the lines of each but the first have what was found in the chunks before
+  std::vector<TopLevel> levels;  ///< the first is for the input, each next one for the results of the level before it
 
   [[nodiscard]] std::int64_t lines() const { return pass.outer * pass.inner; }
-  /// The elements found by the levels that are not the last.
+  /// The number of results of all levels except the last one.
   [[nodiscard]] std::int64_t candidates() const {
     std::int64_t count = 0;
     for (std::size_t i = 1; i < levels.size(); ++i) count += lines() * levels[i].n;
@@ -63,7 +63,7 @@ TopPlan plan_of(const KernelSetup& setup) {
   return plan;
 }
 
-/// Line number i: where it begins in [outer, n, inner].
+/// The offset at which line number `line` begins in [outer, n, inner].
 FERRY_DEVICE std::int64_t begin_of(std::int64_t line, std::int64_t n, std::int64_t inner) {
   const std::int64_t outer = line / inner;
   return outer * n * inner + (line - outer * inner);
@@ -112,14 +112,14 @@ struct PickInBlock {
   std::int64_t k, inner;
   bool largest;
   const T* in;
-  const std::int64_t* names;  ///< the indices of the elements; null: their places
+  const std::int64_t* names;  ///< the elements' indices in the input; null for the first level
   T* values;
   std::int64_t* indices;
 
  private:
   [[nodiscard]] FERRY_DEVICE Key key(const T& element) const { return key_of(load(element), largest); }
 
-  /// The largest key that k elements have or exceed.
+  /// The largest key for which k elements have this key or a larger one.
   [[nodiscard]] FERRY_DEVICE Key last_key(const Block& block, Shared& shared, std::int64_t n, const T* line) const {
     Key found = 0;
     for (Key bit = Key{1} << (8 * sizeof(Key) - 1); bit != 0; bit >>= 1) {
@@ -131,7 +131,7 @@ struct PickInBlock {
     return found;
   }
 
-  /// Writes the first k of n elements and their places in the line, in no order. Of equal ones the first are taken.
+  /// Writes the best k of n elements and their places in the line, unsorted. Of equal elements, takes the first ones.
   FERRY_DEVICE void take(const Block& block, Shared& shared, std::int64_t n, const T* line, T* to,
                          std::int64_t* places) const {
     const auto put = [&](std::int64_t at, std::int64_t i) {
@@ -143,7 +143,7 @@ struct PickInBlock {
       return;
     }
     const Key last = last_key(block, shared, n, line);
-    const std::int64_t each = (n + block.threads() - 1) / block.threads();  // in the order of threads
+    const std::int64_t each = (n + block.threads() - 1) / block.threads();  // thread t has elements from t * each on
     const std::int64_t begin = std::min(n, block.thread() * each), end = std::min(n, begin + each);
     std::int64_t above = 0, equal = 0;
     for (std::int64_t i = begin; i < end; ++i) {
@@ -166,7 +166,7 @@ struct PickInBlock {
     }
   }
 
-  /// A bitonic sort in which every exchange brings what comes before to the front, so that k may be any number.
+  /// A bitonic sort in which every exchange moves the better element to the front. So k need not be a power of 2.
   FERRY_DEVICE void sort(const Block& block, T* all, std::int64_t* places) const {
     for (std::int64_t width = 2; width < 2 * k; width *= 2) {
       exchange(block, all, places, width, true);
