@@ -23,9 +23,8 @@ class MessagePassing {
 
   /// A lower bound of the costs of all choices.
   [[nodiscard]] std::int64_t bound() const { return bound_; }
-  /// The best choices found, and their cost.
+  /// The best choices found.
   [[nodiscard]] const std::vector<std::uint32_t>& best() const { return best_; }
-  [[nodiscard]] std::int64_t best_value() const { return best_value_; }
   /// Estimates the increase of the total cost if a variable has this choice; 0 for the best choice.
   [[nodiscard]] std::int64_t excess(std::size_t variable, std::size_t choice) const {
     return excess_[nodes_[variable].first + choice];
