@@ -26,7 +26,7 @@ class Dropper {
     const std::optional<PValueId> equal = equal_value(node);
     if (!equal || !may_stand_for(*equal, node)) return;
     replacements_.replace(id, 0, *equal);
-    replacements_.take_out(id, [&] { return "left out: its value is that of " + program_.name(*equal); });
+    replacements_.take_out(id, [&] { return "left out: it has the value of " + program_.name(*equal); });
   }
 
   /// The value that the op returns unchanged, provided that the types of both are equal. Nothing if the op changes its

@@ -67,7 +67,7 @@ TEST_CASE("explain says what became of ops that are left out") {
   signature.fetches = {(first + second).id()};
   const PlanResult result = make_plan(g, signature, Topology::local(1), test::AllKernels(), options);
   CHECK(explain(result, "second").find("computed once, with first at " + std::string(__FILE__)) != std::string::npos);
-  CHECK(explain(result, "mul").find("left out: its value is that of x") != std::string::npos);
+  CHECK(explain(result, "mul").find("left out: it has the value of x") != std::string::npos);
 }
 
 TEST_CASE("explain says where a part is cut, and what that saves") {

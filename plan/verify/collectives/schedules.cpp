@@ -448,8 +448,8 @@ class ScheduleSimulation {
       }
       if (!terms_.is_whole_fold(piece.term))
         reject(where + "part " + std::to_string(part) + " that is not the fold of each member's contribution once");
-      // A player has a part as another member that it plays for has the part that is shifted likewise. So all members
-      // fold a part in the same way if the players fold so all parts that a shift takes to each other.
+      // A member for which a player plays has the player's parts, shifted. So all members fold a part in the same order
+      // if the players fold all parts in one order that a shift maps to each other.
       const auto [at, fresh] = folded_.try_emplace(player_of(part), piece.term);
       if (at->second != piece.term)
         reject(where + "part " + std::to_string(part) + " folded in another order than on other members");
@@ -504,7 +504,7 @@ class ScheduleSimulation {
   std::vector<Player> players_;
   std::deque<int> ready_;
   std::unordered_map<std::uint64_t, Wire> wires_;
-  std::unordered_map<int, std::uint32_t> folded_;  // of the parts that a player's number stands for
+  std::unordered_map<int, std::uint32_t> folded_;  // by player_of(part): the fold of all these parts
   std::vector<bool> arrived_;
   int slots_full_of_ = -1;  // the part for which all slots hold the contributions of their peers, or -1
 };
