@@ -48,8 +48,8 @@ struct SourceLine {
   bool operator==(const SourceLine&) const = default;
 };
 
-/// A recoverable failure. Built in one expression; each call adds a line to the text. A text alone stands as it is; a
-/// format with arguments is formatted (base/format.hpp).
+/// A recoverable failure. It is built in one expression: each call adds a line to the text. A text without arguments is
+/// used as it is; a format with arguments is formatted (base/format.hpp).
 ///
 ///     try {
 ///       Value wrong = matmul(x, x);
@@ -110,8 +110,8 @@ class Error : public std::exception {
 
   /// The kind of the failure.
   [[nodiscard]] Code code() const noexcept { return code_; }
-  /// The exit code of a process that ends with this error. All tasks of a job end with the code of the one that failed
-  /// first, so where code() is peer_lost it is that task's code; else it is code().
+  /// The exit code of a process that ends with this error: code(), except that all tasks of a job end with the code of
+  /// the task that failed first. So if code() is peer_lost, it is that task's code.
   [[nodiscard]] Code job_code() const noexcept { return job_code_; }
   /// The message, with the lines that at(), hint() and note() have added.
   [[nodiscard]] const std::string& text() const noexcept { return text_; }

@@ -185,7 +185,7 @@ void lower_all(const PassRunner& pipeline, const Program& program, Plan& plan) {
   }
 }
 
-/// The plan of a placed program, without the facts that only a whole result has.
+/// The plan of a placed program, which shows its memory. It has no topology and no budget yet (make_plan() sets them).
 Plan lowered(const PassRunner& pipeline, const Program& program) {
   Plan plan;
   lower_all(pipeline, program, plan);
@@ -223,9 +223,9 @@ MeshChoice decided_mesh(const PlanRequest& request, const std::function<MeshPlan
       choice.mesh->of_request =
           deciding->fetches == request.signature.fetches && deciding->targets == request.signature.targets;
       if (same)
-        choice.mesh->variables.clear();  // the choices decide their layouts
+        choice.mesh->variables.clear();  // the choices contain the layouts of variables
       else
-        choice.mesh->choices.clear();  // the choices are for another problem
+        choice.mesh->choices.clear();  // they are for the deciding request, which has other ops
       return choice;
     } catch (const Error& error) {
       if (error.code() != Code::plan) throw;

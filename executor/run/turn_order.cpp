@@ -99,7 +99,7 @@ std::optional<TurnOrder::Turn> TurnOrder::next() {
   for (std::size_t k = 1; k <= workers_.size(); ++k) {
     const std::size_t w = (last_ + k) % workers_.size();
     if (may_send_inputs(workers_[w])) return Turn{w, false};
-    // The results of a task that is lost meanwhile may be incomplete.
+    // If the task was lost during the poll, its results may be incomplete, so this checks again.
     if (workers_[w].has_inputs && !workers_[w].lost && poll_results(workers_[w]) && !transport_.is_lost(tasks_[w]))
       return Turn{w, true};
   }

@@ -31,7 +31,7 @@ std::vector<std::uint32_t> LayoutModel::choices(const Program& program, const Ch
     choices[of.first] = index(of.second, [&](const Layout& other) { return other == laid; });
   }
   for (const auto& [value, of] : conversions_) {
-    const auto converted = chosen.converted.find(value);  // without one, the value stays as it is made
+    const auto converted = chosen.converted.find(value);  // if there is none, the value keeps its op's layout
     const PValue& made = program.values[value];
     const Layout layout = converted != chosen.converted.end()
                               ? converted->second

@@ -76,8 +76,8 @@ class Chooser {
     return std::ranges::all_of(way.inputs, is_whole) && std::ranges::all_of(way.outputs, is_whole);
   }
 
-  /// The first input that already has the way's layout, or kOutput if only a wanted output has it; else kNone. Partial
-  /// sums pass through only if all inputs that are partial in the way already are.
+  /// The first input that already has the way's layout, or kOutput if only a wanted output has it; else kNone. Also
+  /// kNone if the way needs a partial input, and that input is not partial yet: no conversion makes a value partial.
   std::uint32_t cause_input(std::size_t axis, const AxisWay& way) const {
     std::uint32_t asked = kNone;
     for (std::uint32_t i = 0; i < node_.inputs; ++i) {
