@@ -11,7 +11,7 @@
 namespace ferry {
 namespace {
 
-/// A system in a folder of its own, with files of these texts.
+/// A folder with the given files, which replaces the files of the system. The key is the path, the value the content.
 struct FakeSystem {
   explicit FakeSystem(const std::map<std::string, std::string>& files) {
     for (const auto& [name, text] : files) {

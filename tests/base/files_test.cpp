@@ -30,7 +30,7 @@
 namespace {
 std::atomic<int> syncs_until_failure{-1};
 std::function<void(const char*)> after_next_rename;  // with the old name
-std::atomic<int> locks_missing{0};                   // 1: there is no flock(); 2: nor are there locks of byte ranges
+std::atomic<int> locks_missing{0};                   // 1: flock() is missing; 2: locks of byte ranges are missing, too
 }  // namespace
 
 // These two simulate a file system without locks.

@@ -21,7 +21,7 @@ std::string refusal(const std::function<void()>& read) {
   return "";
 }
 
-/// A refused value, between the option's name and what it is not.
+/// The rejected value as the error shows it, between the option's name and the reason.
 std::string shown(std::string_view text) {
   return text.empty() ? ": empty, " : " " + std::string(text) + ": ";
 }

@@ -53,7 +53,8 @@ TEST_CASE("what nobody reads is dropped once the process is to stop") {
   write_at_once(pipe.ends[1], "more");
   clear_interrupt();
   std::thread asks([] { request_interrupt(SIGINT); });
-  CHECK(write_all(pipe.ends[1], std::string(kMoreThanAPipe, 'x')) == EAGAIN);  // asked while it waits, or before
+  CHECK(write_all(pipe.ends[1], std::string(kMoreThanAPipe, 'x')) ==
+        EAGAIN);  // the request comes before or during the wait
   asks.join();
   clear_interrupt();
 }

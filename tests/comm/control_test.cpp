@@ -26,7 +26,7 @@ enum class Act { exchange, fail, close, renew, leave };
 using Script = std::vector<Act>;
 using Scripts = std::array<Script, kTasks>;
 
-/// What came of a task's exchange.
+/// The result of a task's exchange.
 struct Outcome {
   std::vector<std::string> texts;
   std::optional<Error> error;

@@ -10,7 +10,7 @@
 namespace ferry {
 namespace {
 
-/// What the transport asks and tells.
+/// Gives the transport the losses in `found`, and records the losses that the transport reports.
 class Told final : public Losses {
  public:
   std::vector<Loss> found_lost() override { return std::exchange(found, {}); }
@@ -20,7 +20,7 @@ class Told final : public Losses {
   std::vector<int> tasks;
 };
 
-/// With the last task lost, which ends in its own way, the others go on.
+/// The tasks except the last one continue after the last one is lost. The caller decides how it ends.
 void go_on(Transport& end, Told& told) {
   const int last = end.tasks() - 1;
   std::vector<std::byte> sent(1 << 20), received(1 << 20);
@@ -56,7 +56,7 @@ void with_last_spared(const Body& body) {
       false);
 }
 
-/// The error that the others' or the own end makes of an exchange.
+/// The error of an exchange on this task.
 Error error_of_exchange(Transport& end) {
   const auto error = test::error_in([&] { static_cast<void>(end.exchange("", test::seconds(20))); });
   REQUIRE(error);

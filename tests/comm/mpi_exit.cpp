@@ -30,7 +30,7 @@ int act_on_a_thread() {
   return 0;
 }
 
-/// What this task does, and its exit code; where a mode has something go wrong, it does so on the last task.
+/// Runs the mode on this task, and returns its exit code. If a mode has a fault, the fault is on the last task.
 int act(std::string_view mode) {
   if (mode == "well_on_a_thread") return act_on_a_thread();
   const auto end = mpi_transport();

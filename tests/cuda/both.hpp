@@ -103,7 +103,7 @@ inline bool same_on_both(const KernelCall& call) {
   return same;
 }
 
-/// What the kernels throw, if that is the same; otherwise both messages.
+/// The message of the error of the CPU's kernel, if the GPU's kernel has the same one; else both messages.
 inline std::string refusal_of_both(const KernelCall& call) {
   const std::string cpu = error_of([&] { run_kernel(cpu_kernels(), call); }).text();
   const std::string cuda = error_of([&] { run_kernel(cuda_kernels(), call); }).text();

@@ -29,7 +29,7 @@ Value gradient(std::string_view name, const Values& inputs, const Convolved& con
   return inputs[0].graph().add(*default_ops().find(name), inputs, conv.attrs(), SourceLine())[0];
 }
 
-/// There is a library while it lives: one that has nothing for strides of more than 6.
+/// Offers a library of convolutions during its lifetime. The library has no plan for strides above 6.
 class ByLibrary {
  public:
   ByLibrary() { cuda::offer_dnn(true); }

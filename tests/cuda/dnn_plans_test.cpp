@@ -1,4 +1,4 @@
-// What cuDNN plans for an H100, which need not be there: it plans for devices that are described to it.
+// Checks the plans of cuDNN for an H100. No GPU is needed, because cuDNN also plans for a described device.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -18,7 +18,7 @@ namespace {
 using cuda::DnnConvolution;
 using cuda::DnnResult;
 
-/// As cuDNN writes the properties of a device, with what NVIDIA says of an H100 SXM.
+/// The properties of an H100 SXM in the form in which cuDNN writes them. The figures are NVIDIA's.
 constexpr const char* kH100 = R"({"deviceVer": 900, "driverVer": 13000, "cudaDeviceId": 0,
   "deviceName": "NVIDIA H100 80GB HBM3", "totalGlobalMem": 85017624576, "multiProcessorCount": 132, "warpSize": 32,
   "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "regsPerBlock": 65536,

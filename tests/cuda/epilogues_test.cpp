@@ -69,7 +69,7 @@ class Products {
       }
     return kernels;
   }
-  /// How many products of a step with the library are added to something as they are stored.
+  /// The number of products of a step to which the library adds a value.
   int sums(const Value& y) {
     const OfferedBlas blas(true);
     const int before = cuda::sums_of_blas();

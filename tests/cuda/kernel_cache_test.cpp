@@ -26,9 +26,9 @@ FusedKernels region(std::string_view last, std::int64_t elements = 3) {
           .members = {{cuda_kernels().find("Neg"), {0}, 2}, {cuda_kernels().find(last), {2, 0}, 1}}};
 }
 
-/// What each makes of 1, 2, 3, and how many texts were compiled for that.
+/// The results of the regions for the input 1, 2, 3, and the number of texts that were compiled for them.
 struct Made {
-  std::vector<float> last;  ///< the last element of each
+  std::vector<float> last;  ///< the last element of each result
   int compiled = 0;
 };
 Made made(const std::vector<FusedKernels>& regions, const std::string& folder, FileSystem& files = local_files()) {

@@ -111,7 +111,7 @@ void for_each_axes(std::size_t rank, const std::function<void(const Ints&)>& f) 
   }
 }
 
-/// Of logits, labels and the gradient of the loss.
+/// The gradient of the cross-entropy. x: logits, labels, gradient of the loss.
 Values cross_entropy_grad(const Values& x) {
   const Value inputs[] = {x[2], x[0], x[1]};
   return x[0].graph().add(*default_ops().find("SoftmaxCrossEntropyGrad"), inputs, {}, SourceLine());

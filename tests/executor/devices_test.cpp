@@ -454,7 +454,7 @@ TEST_CASE("a trace has when a device did what its queues were given: after that,
     for (const char* const queue : {"gpu:0.compute", "gpu:0.in", "gpu:0.out"}) {
       CAPTURE(queue);
       REQUIRE(!rows[queue].empty());
-      std::ranges::sort(rows[queue], {}, &Box::begin);  // a loop's are there before what comes before the loop
+      std::ranges::sort(rows[queue], {}, &Box::begin);  // the boxes of a loop come before earlier work
       double done = rows["steps"].front().begin;
       for (const Box& box : rows[queue]) {
         begun["launch " + box.name].push_back(box.begin);

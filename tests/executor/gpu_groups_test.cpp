@@ -117,7 +117,7 @@ std::string error_of(const Plan& plan, std::uint64_t seed) {
 
 // ---- Flaws ----
 
-/// Gives each task a class of its own, if they share one.
+/// Gives each task its own class if the two tasks share a class.
 void tell_apart(Plan& plan) {
   if (plan.classes.size() > 1) return;
   plan.classes.push_back(plan.classes[0]);
@@ -133,7 +133,7 @@ std::vector<std::uint32_t> collectives(const PlanClass& role) {
   return found;
 }
 
-/// The sums of the model: others bring what the feeds give.
+/// The collectives that are sums of the model. The other collectives move feeds.
 std::vector<std::uint32_t> sums(const Plan& plan, const PlanClass& role) {
   std::vector<std::uint32_t> found = collectives(role);
   std::erase_if(found,
@@ -147,7 +147,7 @@ void cross(Plan& plan) {
   PlanClass& role = plan.classes[1];
   const std::vector<std::uint32_t> at = sums(plan, role);
   REQUIRE(at.size() == 2);
-  // Both begin when all that either needs is there.
+  // Moves the first sum to after the second one. There, the inputs of both exist.
   std::vector<Instruction> moved(role.instructions.begin() + at[0], role.instructions.begin() + at[0] + 2);
   const auto first = role.instructions.begin() + at[0];
   std::rotate(first, first + 2, role.instructions.begin() + at[1] + 2);

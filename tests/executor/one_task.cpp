@@ -15,7 +15,7 @@ struct Outcome {
 
 constexpr int kGpus = 2;  // that a task has if they are simulated
 
-/// What comes from GPUs or goes there is sent by hosts, in chunks of 64 bytes.
+/// Makes plans send values of GPUs by way of the hosts, in chunks of 64 bytes.
 void send_in_chunks(Topology& topology) {
   topology.on_host.latency_seconds = topology.host_gpu.latency_seconds = 0;
   for (TaskInfo& task : topology.tasks) task.gpu_group = task.memory_group = -1;
@@ -39,7 +39,7 @@ Outcome run(std::uint64_t seed, int tasks, std::int64_t fuse_from, int steps, bo
   return {std::move(fetched), session.stats()};
 }
 
-/// What the graph's ops give one by one, without a plan.
+/// The fetches if the ops of the graph run one by one, without a plan.
 std::vector<Tensor> evaluated(std::uint64_t seed, int steps) {
   const RandomGraph made = random_graph(seed, 10 + static_cast<int>(seed % 50), 1);
   Evaluator evaluator(*made.graph);
@@ -52,7 +52,7 @@ std::vector<Tensor> evaluated(std::uint64_t seed, int steps) {
 }  // namespace
 
 std::string differs_from_one_task(std::uint64_t seed, int tasks, bool simulated) {
-  const int steps = simulated ? 3 : 2;  // the third replays what the second has captured
+  const int steps = simulated ? 3 : 2;  // the third step replays the work that the second step has captured
   const Outcome alone = run(seed, 1, 0, steps), spread = run(seed, tasks, seed % 2 == 0 ? 2 : 0, steps, simulated);
   for (const RunStats& stats : {alone.stats, spread.stats})
     for (const TaskStats& task : stats.tasks)

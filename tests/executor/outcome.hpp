@@ -1,4 +1,4 @@
-// What a session gave in a run, for comparing it with another session's.
+// The results of a run of a session, to compare them with the results of another session.
 #pragma once
 
 #include <doctest/doctest.h>

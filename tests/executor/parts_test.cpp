@@ -23,7 +23,7 @@ constexpr std::int64_t kColumns = 3;
 
 using Counts = std::vector<std::int64_t>;
 
-/// Rows `begin` to `begin + count` of a matrix whose elements are all different.
+/// Rows `begin` to `begin + count` of a matrix. All elements of the matrix are different.
 Tensor rows_from(std::int64_t begin, std::int64_t count) {
   std::vector<float> values(static_cast<std::size_t>(count * kColumns));
   std::iota(values.begin(), values.end(), static_cast<float>(begin * kColumns));
@@ -184,7 +184,8 @@ TEST_CASE("a process with several tasks gives a part for each") {
   CHECK(test::says(error, "the feed 'x' has 1 part, and this process has 3 tasks"));
 }
 
-/// What a task has of the doubled input: a mesh splits it, or one task has it, or each task all of it.
+/// The part of the doubled input that a task has. A mesh splits the value, or one task has it, or each task has all of
+/// it.
 Tensor part_of_twice(Place place, const Counts& counts, int task) {
   const auto tasks = static_cast<std::int64_t>(counts.size());
   Part rows{0, sum_of(counts)};

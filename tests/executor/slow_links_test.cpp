@@ -79,7 +79,7 @@ Job slow_ring() {
   return job;
 }
 
-/// What is warned of after the next half second.
+/// The warnings after another half second.
 std::vector<std::string> warnings(SlownessWatch& watch, Job& job) {
   const std::vector<WorkTimes>& times = job.pass();
   std::vector<TaskStatus> tasks(times.size());
@@ -127,7 +127,7 @@ TEST_CASE("nothing is said where there is nothing to compare with, or nothing me
   Job job(2);
   job.flow(0, 1) = {1.2 * kMB, 0.9};
   CHECK(job.judge().empty());
-  job.flow(1, 0) = {95 * kMB, 0.0001};  // less than says something
+  job.flow(1, 0) = {95 * kMB, 0.0001};  // too short a time to judge the link
   CHECK(job.judge().empty());
   job.flow(1, 0) = {};
   CHECK(job.judge().size() == 1);

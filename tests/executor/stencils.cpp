@@ -71,7 +71,7 @@ class Stencil {
   }
 
  private:
-  /// As large as x, less `inside_`, wherever that fits; of some dims every second row.
+  /// A random window of `wide`. Its sizes are the sizes of x minus `inside_`; along some dims it has every second row.
   Value window(const Value& x, const Value& wide) {
     Ints axes, begin, end, step;
     for (int d = 0; d < x.rank(); ++d) {

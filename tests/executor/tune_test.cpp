@@ -131,7 +131,7 @@ TEST_CASE("tune takes as many steps as take 20 ms, at least one and at most 1000
   }
 }
 
-/// What two runs of a session gave.
+/// The results of two runs of a session.
 struct Outcome {
   std::string printed, trace;
   std::vector<Tensor> fetched;

@@ -36,7 +36,7 @@ struct StalledJob {
     static_cast<void>(pass());
   }
 
-  /// Lets a tenth of a second pass, in which both processes say how they stand.
+  /// Advances the clock by a tenth of a second, with a heartbeat of both processes. Returns the verdict, if any.
   std::optional<JobVerdict> pass() {
     now += 100ms;
     Heartbeat beat{.process = static_cast<int>(1 - self), .number = ++number};
@@ -47,7 +47,7 @@ struct StalledJob {
     excused = detector.count_time(tasks, now);
     return detector.judge(tasks, std::nullopt, now);
   }
-  /// How often pass() gives no verdict; at most 100 times.
+  /// The number of calls of pass() before the first verdict, at most 100.
   int passes_without_verdict() {
     for (int passes = 0; passes < 100; ++passes)
       if (pass()) return passes;

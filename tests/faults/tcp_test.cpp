@@ -338,7 +338,7 @@ TEST_CASE("071 a flood of half-open connections is bounded, and the job is unhar
   const RendezvousServer server({.tasks = 2, .secret = kSecret});
   std::vector<net::Socket> flood;
   for (int i = 0; i < 300; ++i) flood.push_back(reach(address_of(server)));
-  // Of 300, the newest stay; the others have made way.
+  // Of 300 connections, the server keeps the newest ones, and closes the others.
   for (int i = 0; i < 200; ++i) CHECK(dropped(flood[i]));
   CHECK(goes_well(server));
 }

@@ -182,7 +182,7 @@ int judge(const Plan& plan, std::uint64_t seed, int out) {
   } catch (const Error& error) {
     say(code_text(error.code()) + error.text());
     if (error.code() == Code::stalled) return 3;
-    // Of a job of processes, another one may have ended with the cause.
+    // In a job of several processes, another process may have ended with the original error.
     return error.code() == Code::bug || (error.code() == Code::peer_lost && !shares_memory(plan)) ? 1 : 2;
   } catch (const std::exception& error) {
     say(std::string(kException) + error.what());

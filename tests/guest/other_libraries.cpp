@@ -15,7 +15,7 @@ namespace {
 
 }  // namespace
 
-// As a compiler leaves functions of a library that has headers alone.
+// Makes weak symbols, as a compiler makes them for inline functions of a header-only library.
 #define OTHER_VERSION [[gnu::used, gnu::noinline, gnu::weak]]
 
 namespace spdlog {

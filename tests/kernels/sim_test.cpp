@@ -174,7 +174,7 @@ TEST_CASE("kernels work on memory of their device alone") {
   });
 }
 
-/// What queue a captures of a copy from x to y.
+/// Captures a copy from x to y on queue a.
 Devices::Owned copy_captured(Desk& desk) {
   desk.devices.begin_capture(desk.a.get());
   desk.copy(desk.a, desk.y.get(), desk.x.get());

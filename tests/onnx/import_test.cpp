@@ -192,7 +192,7 @@ TEST_CASE("a normalisation by known numbers is taken into the filter before it")
   CHECK(ops_of(shared).find("Sub") == std::string::npos);
   CHECK(result_of(shared) == result_of(without));
 
-  // Not where the filter or the scale may be another one, or somebody else reads the convolution.
+  // The two are not joined if the filter or the scale is no constant, or if another node reads the convolution.
   const std::string fed = value("input", "s", "float32", {"2"});
   CHECK(ops_of(fed + filter + numbers + conv("x, w, b") + norm).find("Sub") != std::string::npos);
   CHECK(ops_of(fed + filter + numbers + scale + conv("x, w, b") + norm).find("Mul") != std::string::npos);

@@ -26,7 +26,7 @@ struct Case {
   Values (*build)(const Values& x);  ///< the op on these inputs
   Reference reference;
   std::vector<std::vector<Sizes>> shapes;  ///< to be tried, each with one shape for each input
-  std::vector<In> inputs = {};             ///< of the first inputs; the others are In{}
+  std::vector<In> inputs = {};             ///< for the first inputs; the other inputs have In{}
   std::uint32_t smooth = ~0U;              ///< mask of the inputs that have a gradient, when the op has one
   DTypeSet dtypes = {};                    ///< to be tried. Functions must name some, ops only if not all they take fit
 
