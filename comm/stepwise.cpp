@@ -261,7 +261,7 @@ void Stepwise::move_to(const std::byte* input, std::byte* output) {
 void Stepwise::lend() {
   const auto input = mine_.empty() ? std::optional<std::uint64_t>(0) : shared_memory_->lend(mine_);
   copies_in_ = !input;
-  FERRY_ASSERT(input || stand_in_ != nullptr, "the input of a collective lies where nobody else reads it");
+  FERRY_ASSERT(input || stand_in_ != nullptr, "no other member can read the input of a collective");
   copies_out_ = stand_in_ != nullptr && output_bytes_ > 0 &&
                 !shared_memory_->lend({output_, static_cast<std::size_t>(output_bytes_)});
   for (Step& step : steps_) {

@@ -163,7 +163,8 @@ class GraphCheck {
       const ValueId inner = parameters[known - captures.size() + i];
       const Op parameter = graph_.op(graph_.producer(inner));
       require(captures[i] < outer.values(), parameter, "it captures a value that is not there");
-      require(graph_.type(inner) == outer.type(captures[i]), parameter, "its type is not that of the captured value");
+      require(graph_.type(inner) == outer.type(captures[i]), parameter,
+              "its type differs from the type of the captured value");
     }
     for (ValueId result : graph_.results())
       if (result >= graph_.values()) throw Error(Code::plan, "a body of control flow gives a value that is not there");

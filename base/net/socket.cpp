@@ -203,7 +203,7 @@ Address choose_address(std::span<const HostAddress> all) {
     if (one.address.six() != has_four && other) choice.push_back(one);
   }
   if (choice.size() > 1)
-    throw Error(Code::usage, "tcp: this host has several addresses, of which the other tasks may reach one only")
+    throw Error(Code::usage, "tcp: this host has several addresses, and the other tasks may reach only one of them")
         .note("it has " + list)
         .hint("--interface NAME or FERRY_INTERFACE=NAME, for the network between the hosts");
   return choice.empty() ? loopback_address() : choice.front().address;

@@ -104,7 +104,7 @@ Failure Job::lost_connection(int task, int why) const {
   const Ends& ends = ends_[task];
   Error error = net::system_error(Code::peer_lost, ends.there.str() + " does not answer " + ends.here.str(), why);
   error.hint(
-      "look at what lies between the two: a cable, a switch, a firewall (ip -s link, ss -ti on both sides); "
+      "check the network between the two: a cable, a switch, a firewall (ip -s link, ss -ti on both sides); "
       "--interface chooses another network");
   return {.task = task, .code = error.code(), .text = error.text(), .unreached_by = task_};
 }

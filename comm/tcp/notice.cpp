@@ -32,8 +32,8 @@ MeetingPoint meeting_point(const Notice& notice, const std::string& text) {
   if (words.size() == 4)
     if (const auto address = net::parse_address(std::string(words[2])); address && address->port() > 0)
       if (MeetingPoint point{*address, std::string(words[3])}; !point.job.empty() && point.str() == text) return point;
-  throw Error(Code::usage, "rendezvous by {}: what is there is no notice of ferry's: {:?}", as_is(notice.where()),
-              text.substr(0, kLongestNotice))
+  throw Error(Code::usage, "rendezvous by {}: it holds another text than a notice of ferry: {:?}",
+              as_is(notice.where()), text.substr(0, kLongestNotice))
       .hint("remove it, or give the job another name there");
 }
 

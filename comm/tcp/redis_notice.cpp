@@ -115,12 +115,12 @@ class RedisNotice final : public Notice {
     if (says("without any password") || says("no password is set"))
       return failed(Code::usage, "Redis has no password").hint("leave out :PASSWORD@");
     if (says("WRONGTYPE"))
-      return failed(Code::usage, "what is there is no text, so no notice of ferry's").hint("choose another KEY");
+      return failed(Code::usage, "the key holds no text, so no notice of ferry").hint("choose another KEY");
     return failed(Code::usage, formatted("Redis answers: {:.300}", text))
         .hint("see the settings of Redis, and its log");
   }
   [[nodiscard]] Error no_redis() const {
-    return failed(Code::usage, "what answers there is no Redis").hint("see whether HOST and PORT are those of Redis");
+    return failed(Code::usage, "the server there is not Redis").hint("check HOST and PORT of the Redis server");
   }
   [[nodiscard]] Error ended() const {
     return failed(Code::usage, "Redis closes the connection").hint("see whether its log says why");
@@ -152,7 +152,7 @@ class RedisNotice final : public Notice {
     const auto [end, error] = std::from_chars(length.data(), length.data() + length.size(), bytes);
     if (error != std::errc() || end != length.data() + length.size()) throw no_redis();
     if (bytes > kLongestNotice)
-      throw failed(Code::usage, "what is there is no notice of ferry's, but " + std::to_string(bytes) + " bytes")
+      throw failed(Code::usage, "the key holds no notice of ferry, but " + std::to_string(bytes) + " bytes")
           .hint("choose another KEY");
     std::string text(bytes + 2, '\0');
     if (!net::receive_all(socket_, std::as_writable_bytes(std::span(text)), deadline)) return unanswered(deadline);

@@ -82,7 +82,7 @@ std::string text_of(const DirectKey& key, const DirectGroup& group, std::uint64_
     text += " of " + std::string(name_of(key.dtype)) + "[" + std::to_string(key.elements) + "]";
   if (key.op == DirectOp::sizes) text = "all_gather of any number of values";
   if (key.op == DirectOp::all_reduce && key.sizes != 0)
-    text += " in spans, whose number and sizes are the same on all tasks";
+    text += " in spans; their number and sizes are the same on all tasks";
   if (folds(key.op)) text += " (" + std::string(name_of(key.reduce)) + ")";
   if (key.op == DirectOp::broadcast) text += " from task " + std::to_string(key.root);
   if (group.id() != 0 && group.tasks().size() <= kNamedTasks) text += " of " + tasks_text(group.tasks());

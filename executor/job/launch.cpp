@@ -43,7 +43,7 @@ void require_agreement(const MpiLaunch& mpi, const TcpOptions& tcp) {
   throw Error(Code::usage, "launch: " + mpi.by + " says that this is task " + std::to_string(mpi.rank) + " of " +
                                std::to_string(mpi.size) + ", " + names_of_numbers() + " say " +
                                std::to_string(tcp.task) + " of " + std::to_string(tcp.tasks))
-      .hint("choose by --transport mpi or --transport tcp, or unset what is left of another launch");
+      .hint("choose by --transport mpi or --transport tcp, or unset the variables of another launch");
 }
 
 /// RANK or WORLD_SIZE, if it is the only variable of a launch over TCP that is set; else empty.
@@ -68,7 +68,7 @@ void require_no_other_launch() {
               "--transport mpi: {} that this is one of {} tasks, and no mpirun or srun --mpi=pmix has started it",
               tcp ? names_of_numbers() + " say" : numbers->by + " says", tasks)
       .hint(
-          "leave --transport out, start the tasks by mpirun or srun --mpi=pmix, or unset what is left of another "
+          "leave --transport out, start the tasks by mpirun or srun --mpi=pmix, or unset the variables of another "
           "launch");
 }
 

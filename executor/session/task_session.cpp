@@ -126,7 +126,7 @@ void TaskSession::initialise(const Graph& graph, const Agreed& agreed, int depth
     const Op op = graph.op(*missing.begin());
     throw Error(
         Code::usage,
-        "the initial value of the variable '{}' reads variables whose initial values read others, more than {} deep",
+        "the initial value of the variable '{}' reads a chain of more than {} variables by their initial values",
         op.name(), kMostInitial)
         .at(op.line())
         .hint("an initial value must not read the variable that it is for");
@@ -266,7 +266,9 @@ void TaskSession::spare(const Plan& plan) {
     if (step.count == 0) continue;
     throw Error(Code::peer_lost, "task " + std::to_string(task) + " is lost, and its " +
                                      instruction_text(plan, its.instructions[step.first], task) + " is needed")
-        .hint("keep on servers what is to last, and let them compute it; or run this by itself, from what was saved");
+        .hint(
+            "keep lasting values on servers, and let them compute these; or run this entry alone, from the saved "
+            "variables");
   }
 }
 

@@ -95,7 +95,7 @@ void check_part(const Fields& fields, const SavedVariable& variable, const Saved
   bool within = part.begin.size() == variable.sizes.size() && part.sizes.size() == variable.sizes.size();
   for (std::size_t d = 0; within && d < part.sizes.size(); ++d)
     within = part.begin[d] <= variable.sizes[d] && part.sizes[d] <= variable.sizes[d] - part.begin[d];
-  if (!within) fields.bad("a part lies outside of its variable");
+  if (!within) fields.bad("a part is outside of its variable");
 }
 
 SavedVariable variable_of(const Json& json, const std::string& file) {
@@ -169,7 +169,7 @@ Manifest manifest_of(const Fields& fields) {
   const Json& unset = fields.field("unset");
   if (!unset.is_array()) fields.bad("'unset' is not a list");
   for (const Json& name : unset) {
-    if (!name.is_string()) fields.bad("'unset' has what is no name");
+    if (!name.is_string()) fields.bad("'unset' has a value that is no name");
     manifest.unset.insert(name.get<std::string>());
   }
   manifest.variables = variables_of(fields.field("variables"), fields.file());

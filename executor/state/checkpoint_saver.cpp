@@ -56,7 +56,7 @@ void CheckpointSaver::require_request(const std::string& request) const {
   throw Error(Code::usage, "these checkpoints are of another request")
       .note("they count the steps of{:.400}", request_)
       .note("this run is of{:.400}", request)
-      .hint("make Checkpoints for what is run with them");
+      .hint("make separate Checkpoints for each request");
 }
 
 bool CheckpointSaver::at_boundary(const Boundary& boundary) {

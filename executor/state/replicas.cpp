@@ -50,7 +50,7 @@ std::optional<Error> difference(const VariableLayouts& layouts, const std::vecto
         return Error(Code::numeric, difference_text(name, groups, step))
             .at(line_of(name))
             .hint(
-                "look for an op whose result depends on the task, as one of your own may; --check-replicas 1 finds "
+                "look for an op with a result that depends on the task, such as a custom op; --check-replicas 1 finds "
                 "the first such step");
   }
   return std::nullopt;

@@ -116,8 +116,8 @@ void VariableStore::require_parts(const Transport& transport) const {
 void VariableStore::require_part(std::string_view name, const Variable& variable, const Transport& transport) {
   for (std::size_t task = 0; task < variable.layout->tasks(); ++task)
     if (variable.layout->is_first(task) && transport.is_lost(static_cast<int>(task)))
-      throw Error(Code::peer_lost, "the variable '{}' lies on task {}, which is lost", name, task)
-          .hint("keep on servers what is to last: g.device(\"/job:ps/task:0\")");
+      throw Error(Code::peer_lost, "the variable '{}' is on task {}, which is lost", name, task)
+          .hint("keep lasting variables on servers: g.device(\"/job:ps/task:0\")");
 }
 
 /// Redistributes a variable: the first holder of each part sends it to all tasks; each assembles the whole value and

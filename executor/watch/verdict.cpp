@@ -74,7 +74,7 @@ LostTask gone(const TaskStatus& task) {
   return {
       Error(Code::peer_lost,
             who(task) + " is gone: it was killed, it crashed, or it ended before the job was done" + last_seen(task)),
-      "see what it printed last; the system kills a process when memory runs out (dmesg tells)", task.pulse.task};
+      "see its last output; the system kills a process when memory runs out (see dmesg)", task.pulse.task};
 }
 
 LostTask stopped(const TaskStatus& task) {

@@ -359,7 +359,7 @@ class Decoder {
     else
       graph.capture(captured_[number][place - declared], op.name());
     if (graph.size() == id) fail("it captures what another parameter captures");
-    if (!graph.op(id).attrs().same(attrs)) fail("its attributes are not those of what it stands for");
+    if (!graph.op(id).attrs().same(attrs)) fail("its attributes differ from the attributes of the captured op");
   }
 
   static Value value(Graph& graph, const OpList& list, const Places& places, const OpList::Reference& ref) {

@@ -533,7 +533,7 @@ std::vector<BoundKernel> fuse(void* devices, int device, std::span<const FusedKe
   const Context& context = of(devices);
   runtime::Facts facts;
   if (const int error = runtime::facts(context.numbers[device], facts); error != 0)
-    throw Error(Code::bug, "a GPU does not say what it is: " + runtime::describe(error).text);
+    throw Error(Code::bug, "a GPU does not report its properties: " + runtime::describe(error).text);
   return fused(all, 10 * facts.major + facts.minor, threads, cache);
 }
 

@@ -91,7 +91,7 @@ std::vector<Shape> conv_integer_shape(const OpFacts& facts) {
   if (image_zero.rank() > 0 || filter_zero.rank() > 1 ||
       (filter_zero.rank() == 1 && differ(filter_zero[0], facts.shape(1)[0])))
     OpFacts::fail("the zero point of the image must be a scalar, not " + image_zero.str() +
-                  ", that of the filter a scalar or one for each output channel, not " + filter_zero.str());
+                  ", the zero point of the filter a scalar or one for each output channel, not " + filter_zero.str());
   return {convolution};
 }
 

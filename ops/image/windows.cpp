@@ -388,7 +388,7 @@ void check_bytes(const CallChecks& call, const Value& v, const Value& zero, int 
   if (!zero.defined()) return;
   if (zero.dtype() != v.dtype() || zero.rank() > rank || (zero.rank() == 1 && !same_dim(zero.shape()[0], v.shape()[0])))
     call.fail("the zero point " + zero.name() + " is " + std::string(name_of(zero.dtype())) + zero.shape().str() +
-              ", that of " + v.name() + " must be " + std::string(name_of(v.dtype())) +
+              ", the zero point of " + v.name() + " must be " + std::string(name_of(v.dtype())) +
               (rank == 0 ? " and a scalar" : "[] or one for each output channel"));
 }
 

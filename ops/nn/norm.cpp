@@ -19,7 +19,7 @@ void check_channels(std::string_view what, const Value& x, const SourceLine& lin
   if (x.rank() >= 2) return;
   throw Error(Code::plan, std::string(what) + ": of " + x.name() + " " + x.shape().str() + ", which has no channels")
       .at(line)
-      .hint("dim 1 is that of the channels: give [n,channels,…]");
+      .hint("dim 1 has the channels: give [n,channels,…]");
 }
 
 /// The dims after the channels.

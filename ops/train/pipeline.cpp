@@ -112,7 +112,7 @@ class Repeater {
     if (batch_.empty())
       throw Error(Code::plan, "pipeline: the values depend on no batch() and no input")
           .at(line_)
-          .hint("name what is to be cut: {.batch = {x}}");
+          .hint("name the values to cut into microbatches: {.batch = {x}}");
     for (const Value& value : batch_) check_batch(value);
     uneven_ = std::any_of(batch_.begin(), batch_.end(), [&](const Value& value) {
       const Dim rows = value.shape()[0];

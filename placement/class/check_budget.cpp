@@ -79,7 +79,7 @@ void check(const std::vector<MessageCost>& costs, const Limit& limit) {
               as_is(limit.text(limit.most)), over->name);
   error.at(over->line);
   for (const std::string& line : costliest_lines(costs, limit)) error.note(line);
-  throw error.hint(std::string("place ops nearer to what they use (ferry explain), or --budget ") + limit.name + "=" +
+  throw error.hint(std::string("place ops nearer to their inputs (ferry explain), or --budget ") + limit.name + "=" +
                    std::to_string(total) + ", the smallest that would do");
 }
 

@@ -175,8 +175,9 @@ class Numberer {
     constexpr auto kBytes = static_cast<std::int64_t>(sizeof(std::int64_t));
     throw Error(Code::plan, "an all-to-all of '" + program_.name(program_.inputs(node)[0]) + "' over " +
                                 std::to_string(members) + " tasks has " + std::to_string(members * members) +
-                                " parts; with those of others the plan would take " + std::to_string(blocks_ * kBytes) +
-                                " bytes for them, of " + std::to_string(kMostBlocks * kBytes))
+                                " parts; with the parts of other ones the plan would take " +
+                                std::to_string(blocks_ * kBytes) + " bytes for them, of " +
+                                std::to_string(kMostBlocks * kBytes))
         .at(program_.line(node))
         .hint("lay the value out over a mesh of two axes, or keep one layout");
   }

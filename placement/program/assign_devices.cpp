@@ -148,7 +148,7 @@ class DeviceAssigner {
     if (!annotation.empty() && !several) return;
     throw Error(Code::plan, op.str() + " has another value on each task, and " +
                                 (several ? "is annotated with several" : "is annotated with none"))
-        .hint("say whose it is, for example { auto there = g.device(\"/task:1\"); … }");
+        .hint("choose its task, for example { auto there = g.device(\"/task:1\"); … }");
   }
 
   /// Calls resolve() once for each annotation. With soft placement it calls it for each op, because resolve() warns of

@@ -85,10 +85,10 @@ class ServingPass {
              "call asynchronous() with what an optimizer or assign() gives");
       const Where& where = program_.where(node);
       if (where.tasks.size() != 1)
-        fail(id, "the variable of " + named(id) + " lies on " + where.str() + ", not on one device",
+        fail(id, "the variable of " + named(id) + " is on " + where.str() + ", not on one device",
              "give each variable a device: /job:ps/task:0");
       if (where.kind != DeviceKind::cpu)
-        fail(id, "the variable of " + named(id) + " lies on " + where.str() + ", not on a CPU",
+        fail(id, "the variable of " + named(id) + " is on " + where.str() + ", not on a CPU",
              "annotate the servers with /cpu:0: /job:ps/task:0/cpu:0");
       Server& server = server_on(where.tasks[0]);
       const auto staleness = node.attrs->get<std::int64_t>("staleness");
@@ -144,7 +144,7 @@ class ServingPass {
     if (is_message(node)) return classify_message(id);
     if (node.kind == NodeKind::loop || node.kind == NodeKind::branch) {
       if (has_server(node))
-        fail(id, named(id) + " runs on a server, or reads what is there in each of its turns",
+        fail(id, named(id) + " runs on a server, or reads a value there in each of its turns",
              "keep loops and branches on the workers, and let them read identity(w), made there before");
       return others_.push_back(id);
     }
@@ -325,7 +325,7 @@ class ServingPass {
     std::set<NodeId> made_by;
     for (const Crossing& c : server.gives)
       collect(server, c.from, made_by, [&](PValueId) {
-        fail(c.node, "workers get " + named(c.node) + " of what they give the server in the same step",
+        fail(c.node, "workers get " + named(c.node) + " of the values that they send to the server in the same step",
              "make it from variables alone");
       });
     std::map<NodeId, std::vector<PValueId>> arrived;

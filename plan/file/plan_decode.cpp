@@ -220,7 +220,7 @@ class Decoder {
       result.rows = list(*w.rows(), [](const fbs::RowsRead& r) { return RowsRead{r.dim(), reads(r)}; });
       result.reads = list(*w.all_reads(), [](const fbs::RowsRead& r) { return reads(r); });
     } else {
-      malformed("a window without what is read of it");
+      malformed("a window without its reads");
     }
     return result;
   }

@@ -32,7 +32,7 @@ class Extents {
     const Buffer& b = class_.buffers[id];
     if (!b.bounded || b.view_of == kNone || class_.buffers[b.view_of].sizes[0] == b.sizes[0]) return;
     reject("buffer " + std::to_string(id) + " ('" + std::string(plan_.string(b.name)) +
-           "') is a view of a value with another bound, whose extent is not its own");
+           "') is a view of a value with another bound, and so with another extent");
   }
 
   void check(const Instruction& i) const {

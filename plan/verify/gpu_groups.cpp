@@ -91,7 +91,7 @@ class Chain {
     if (!here || i.what == Opcode::collective_wait) return nullptr;
     const std::uint32_t gpu = class_.devices[class_.queues[i.strand - class_.threads].device].index;
     if (plan_.collectives[i.collective()].gpu != gpu)
-      reject(describe(plan_, i) + " is on gpu:" + std::to_string(gpu) + ", and not on that of the others");
+      reject(describe(plan_, i) + " is on gpu:" + std::to_string(gpu) + ", and the other members are on another one");
     return &i;
   }
 

@@ -80,7 +80,7 @@ class Halos {
       if (split.dim == halo.halo_dim) {
         const GroupPosition along = tables_.places[split.grouping][task];
         if (along.member != place.member || static_cast<std::int64_t>(tables_.members[split.grouping]) != n)
-          refuse(i, "the members do not have, in their order, the parts whose rows they exchange");
+          refuse(i, "the members do not have, in their order, the parts that exchange rows");
       }
     std::int64_t row = 1;
     for (std::size_t d = 0; d < buffer.sizes.size(); ++d)

@@ -225,7 +225,7 @@ class ClassMemory {
       for (const auto& [bytes, end] :
            {std::pair(class_.devices[d].step_bytes, ends[d][0]), std::pair(class_.devices[d].state_bytes, ends[d][1])})
         if (bytes != end)
-          reject("an arena has " + std::to_string(bytes) + " bytes, what lies in it ends at " + std::to_string(end));
+          reject("an arena has " + std::to_string(bytes) + " bytes, its buffers end at " + std::to_string(end));
   }
 
   void check_view(std::uint32_t id) const {
@@ -234,7 +234,7 @@ class ClassMemory {
     const bool inside =
         b.offset >= viewed.offset && b.bytes <= viewed.bytes && b.offset - viewed.offset <= viewed.bytes - b.bytes;
     if (!inside || viewed.space != b.space || viewed.device != b.device)
-      reject(name(id) + " is a view of " + name(b.view_of) + " and lies elsewhere");
+      reject(name(id) + " is a view of " + name(b.view_of) + " and is elsewhere");
   }
 
   void measure_slots(const Instruction& tiles) {

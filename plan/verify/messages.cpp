@@ -402,8 +402,7 @@ class Messages {
     if (input.space == Buffer::Space::step) return;
     if (i.scratch == kNone || c.buffers[i.scratch].space != Buffer::Space::step ||
         c.buffers[i.scratch].bytes < input.bytes)
-      reject(describe(plan_, i) +
-             ": others get its input, which lies where they do not reach, and has no room for a copy");
+      reject(describe(plan_, i) + ": others get its input, but cannot reach it, and it has no space for a copy");
   }
 
   [[noreturn]] void reject_places(const std::string& what, const Arrival& a, const Arrival& b) const {

@@ -76,9 +76,10 @@ class Stencils : ClassView {
     Set read = uses.read;
     read.insert(uses.through_windows.begin(), uses.through_windows.end());
     read.insert(uses.halos.begin(), uses.halos.end());
-    if (listed(stencil.inputs) != read) reject(describe(plan_, stencil) + ": its inputs are not those of its kernels");
+    if (listed(stencil.inputs) != read)
+      reject(describe(plan_, stencil) + ": its inputs differ from its kernels' inputs");
     if (listed(stencil.outputs) != uses.written)
-      reject(describe(plan_, stencil) + ": its outputs are not those of its kernels");
+      reject(describe(plan_, stencil) + ": its outputs differ from its kernels' outputs");
     for (const std::uint32_t written : uses.written) {
       for (const Set* shifted : {&uses.through_windows, &uses.halos})
         for (const std::uint32_t b : *shifted)
@@ -142,7 +143,7 @@ class Stencils : ClassView {
     Set read = uses.read;
     read.insert(uses.through_windows.begin(), uses.through_windows.end());
     if (listed(begin.inputs) != read || listed(begin.outputs) != uses.written)
-      reject(describe(plan_, begin) + ": its operands are not those of its stencil but halos");
+      reject(describe(plan_, begin) + ": its operands differ from its stencil's operands without halos");
   }
 };
 

@@ -46,7 +46,7 @@ class Stretches : private ClassView {
         const Buffer& buffer = class_.buffers[b];
         if (buffer.bounded) refuse(at, "is captured, but the extent of " + named(b) + " is not the same each time");
         if (buffer.device != queue.device && buffer.space != Buffer::Space::none)
-          refuse(at, "is captured, but " + named(b) + " lies on another device");
+          refuse(at, "is captured, but " + named(b) + " is on another device");
       });
   }
 

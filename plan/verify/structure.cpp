@@ -85,15 +85,15 @@ class Structure {
     if (moves) {
       require(window.halo_dim < cut.size() && cut[window.halo_dim] == 1 &&
                   std::ranges::all_of(window.reads, reads_are_legal),
-              "what is read of a window is out of range");
+              "the read of a window is out of range");
       read[window.halo_dim] = true;
     }
     require((window.has != Window::Has::part || window.rows.empty()) &&
                 (window.has != Window::Has::read || !window.rows.empty()) && (moves || window.reads.empty()),
-            "what a window has does not go with what is read of it");
+            "the kind of a window does not fit its reads");
     for (const RowsRead& rows : window.rows) {
       require(rows.dim < cut.size() && cut[rows.dim] == 1 && !read[rows.dim] && reads_are_legal(rows.reads),
-              "what is read of a window is out of range");
+              "the read of a window is out of range");
       read[rows.dim] = true;
     }
   }
@@ -218,7 +218,7 @@ class Structure {
     require(bytes > 0, "a buffer's dtype");
     for (std::int64_t size : buffer.sizes)
       require(size >= 0 && !__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(size), &bytes), "a buffer's size");
-    require(bytes == buffer.bytes, "a buffer's bytes are not those of its dims");
+    require(bytes == buffer.bytes, "the bytes of a buffer do not fit its dims");
   }
 
   void check_instruction(const PlanClass& c, const Instruction& i) const {

@@ -73,7 +73,7 @@ class Strands {
     for (const std::uint32_t k : range) run(class_.instructions[k]);
     for (std::uint32_t queue = class_.threads; queue < class_.strands(); ++queue)
       if (clocks_[0][queue] < counts_[queue])
-        reject("a region ends, and thread 0 has not waited for " + strand_name(queue) + " to end, whose last work is " +
+        reject("a region ends, and thread 0 has not waited for " + strand_name(queue) + " to end; its last work is " +
                describe(plan_, *last_of(range, queue)));
   }
 

@@ -28,7 +28,7 @@ class Tiles : ClassView {
     for (std::uint32_t r = 0; r < class_.regions.size(); ++r)
       each_instruction(r, [&](const Instruction& i) { check_slots(i, r); });
     for (const Buffer& b : class_.buffers)
-      if (b.view_of != kNone && in_slot(b.view_of)) reject(named(b.view_of) + " lies in a slot and has a view");
+      if (b.view_of != kNone && in_slot(b.view_of)) reject(named(b.view_of) + " is in a slot and has a view");
     return found;
   }
 
@@ -69,8 +69,9 @@ class Tiles : ClassView {
     each_instruction(tiles.region(), [&](const Instruction& i) {
       if (&i != head) check_rows(i, written);
     });
-    if (listed(tiles.inputs) != read) reject(describe(plan_, tiles) + ": its inputs are not those of its kernels");
-    if (listed(tiles.outputs) != written) reject(describe(plan_, tiles) + ": its outputs are not those of its kernels");
+    if (listed(tiles.inputs) != read) reject(describe(plan_, tiles) + ": its inputs differ from its kernels' inputs");
+    if (listed(tiles.outputs) != written)
+      reject(describe(plan_, tiles) + ": its outputs differ from its kernels' outputs");
     for (std::uint32_t w : written) {
       for (std::uint32_t other : written) check_overlap(tiles, w, other);
       for (std::uint32_t other : read) check_overlap(tiles, w, other);
@@ -138,7 +139,7 @@ class Tiles : ClassView {
   /// value that they all write must share no byte with any value that is read.
   void check_pieces(const Instruction& tiles, const std::set<std::uint32_t>& read) const {
     const std::uint32_t made = operand(tiles.outputs, 0);
-    if (in_slot(made)) reject(describe(plan_, tiles) + " makes " + named(made) + ", which lies in a slot");
+    if (in_slot(made)) reject(describe(plan_, tiles) + " makes " + named(made) + ", which is in a slot");
     for (std::uint32_t b : read) {
       if (in_slot(b) || overlap(b, made))
         reject(describe(plan_, tiles) + " writes " + named(made) + " while it reads " + named(b));
@@ -210,9 +211,9 @@ class Tiles : ClassView {
         if (!in_slot(b)) return;
         if (slot_of_[b] == kNone) slot_of_[b] = region;
         if (class_.regions[region].kind != Region::Kind::tile || slot_of_[b] != region)
-          reject(describe(plan_, i) + " uses " + named(b) + ", which lies in a slot of a tile region");
+          reject(describe(plan_, i) + " uses " + named(b) + ", which is in a slot of a tile region");
       });
-    if (i.scratch != kNone && in_slot(i.scratch)) reject(describe(plan_, i) + ": its scratch buffer lies in a slot");
+    if (i.scratch != kNone && in_slot(i.scratch)) reject(describe(plan_, i) + ": its scratch buffer is in a slot");
   }
 
   std::vector<std::uint32_t> slot_of_;  // of each buffer: the tile region that uses it

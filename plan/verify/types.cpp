@@ -198,7 +198,8 @@ class Types {
       for (std::size_t d = 0; d < letters.size(); ++d) {
         if (slid.contains({k, static_cast<int>(d)})) continue;
         if (b.window != kNone && rows_along(plan_.windows[b.window], d) != nullptr)
-          refuse(i, "it reads rows of dim " + std::to_string(d) + " of " + named(b) + ", of which it takes a part");
+          refuse(i, "it reads rows of dim " + std::to_string(d) + " of " + named(b) +
+                        ", but uses only a part of this dim");
         const auto letter = static_cast<std::size_t>(letters[d]);
         Splits splits = splits_of(b, d);
         const bool alone = space.whole[letter] || (spread != nullptr && (*spread)[d]);
@@ -403,7 +404,7 @@ class Types {
     const std::int64_t members = members_along(of, halo.halo_dim);
     if (members == 0 || ints(i, "reads") != reads || number(i, "dim") != static_cast<std::int64_t>(halo.halo_dim) ||
         number(i, "parts") != members)
-      refuse(i, "its attributes are not those of its rows");
+      refuse(i, "its attributes do not fit its rows");
   }
 
   [[nodiscard]] std::vector<std::int64_t> ints(const Instruction& i, std::string_view name) const {
@@ -447,7 +448,7 @@ class Types {
       const Splits splits = splits_of(in, d);
       if (after != nullptr && splits.empty()) continue;  // the input has all rows
       if (splits != splits_of(out, d))
-        refuse(i, "dim " + std::to_string(d) + " of " + named(out) + " is split otherwise than that of " + named(in));
+        refuse(i, "dim " + std::to_string(d) + " of " + named(out) + " has other parts than the dim of " + named(in));
       if (before != nullptr || splits.empty()) continue;
       if (after != nullptr)
         check_rows(i, in, d, *after, got);

@@ -214,7 +214,7 @@ class Values {
       reject(describe(plan_, i) + " on " + task() + " runs on " +
              (queued ? "a queue of " + device_name(plan_class().queues[i.strand - plan_class().threads].device)
                      : "the host") +
-             ", and " + named(b) + " lies on " + device_name(b.device));
+             ", and " + named(b) + " is on " + device_name(b.device));
     };
     if (queued && i.what == Opcode::copy) {
       if (!is_here(operand(i.inputs, 0)) && !is_here(operand(i.outputs, 0))) wrong(operand(i.outputs, 0));
@@ -278,7 +278,7 @@ class Values {
     const Region::Kind first = is_loop ? Region::Kind::condition : Region::Kind::branch;
     const Region::Kind second = is_loop ? Region::Kind::body : Region::Kind::branch;
     if (plan_class().regions[i.region()].kind != first || plan_class().regions[i.other_region()].kind != second)
-      reject(describe(plan_, i) + " on " + task() + ": its regions are not those of a " + std::string(name_of(i.what)));
+      reject(describe(plan_, i) + " on " + task() + ": its regions do not fit a " + std::string(name_of(i.what)));
     const Buffer& predicate = operand(i.inputs, 0);
     if (predicate.dtype != DType::boolean || predicate.bytes != 1 || predicate.bounded)
       reject(describe(plan_, i) + " on " + task() + ": its condition is " + text_of(predicate));

@@ -172,8 +172,7 @@ int doctor(bool as_json) {
 }  // namespace
 
 void add_doctor_command(CLI::App& app, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("doctor", "Reports what is installed, and what this machine and this job have");
+  CLI::App* command = app.add_subcommand("doctor", "Reports the installation, this machine, and this job");
   auto as_json = std::make_shared<bool>(false);
   command->add_flag("--json", *as_json, "Prints one JSON object");
   add_examples(*command, R"(

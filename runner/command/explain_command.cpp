@@ -59,7 +59,7 @@ void require_needed(Graph& graph, const Selection& selection, const std::string&
   std::vector<std::string> others;
   for (const auto& [entry, of_entry] : graph.entries())
     if (needed_ops(graph, select_entry(graph, entry, {}))[*op]) others.push_back(formatted("--entry {}", entry));
-  const std::string what = selection.entry.empty() ? "what is fetched" : formatted("the entry '{}'", selection.entry);
+  const std::string what = selection.entry.empty() ? "the request" : formatted("the entry '{}'", selection.entry);
   throw Error(Code::usage, "explain: {} does not need {:?}", as_is(what), name)
       .at(graph.op(*op).line())
       .hint(others.empty() ? formatted("--fetch {}", name) : join(others, " or "));

@@ -25,9 +25,9 @@ void add_run_command(CLI::App& app, Action& action) {
     ferry run add.pb --tasks 3                       three virtual tasks in this process
     mpirun -np 3 ferry run add.pb                    three processes
     ferry run model.pb --entry predict --model m --feed x=digits.npy --out results
-    ferry run model.onnx --feed x=x.npy              an ONNX model, for the shapes of what is fed
+    ferry run model.onnx --feed x=x.npy              an ONNX model, planned for the fed shapes
     ferry run add.plan --graph add.pb                as it was planned, if the plan computes the graph
-    ferry run mine.pb --ops ./libmine.so             with ops of one's own
+    ferry run mine.pb --ops ./libmine.so             with custom ops
     ferry run model.pb --cluster machine.pbtxt       planned by the costs that ferry calibrate measured
     ferry run model.pb --epochs 3 --eval-every 100 --data mnist --save m
     ferry run model.pb --epochs 3 --checkpoint c --checkpoint-every 30s --resume   continues after the last checkpoint

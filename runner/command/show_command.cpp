@@ -183,7 +183,7 @@ int show_flight(const ShowOptions& options) {
                      time_text(static_cast<std::time_t>(flight.time)) + "\nerror: " + flight.error + "\n";
   for (const FlightFile::Task& task : flight.tasks) {
     text += task.who + (task.state.empty() ? "" : " " + task.state) + "\n";
-    if (task.events.empty()) text += "  nothing is known of what it did before\n";
+    if (task.events.empty()) text += "  its last events are unknown\n";
     const bool threads =
         std::ranges::any_of(task.events, [](const FlightFile::Event& event) { return event.thread != 0; });
     const std::size_t shown = std::min(task.events.size(), static_cast<std::size_t>(options.last));

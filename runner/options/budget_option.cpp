@@ -45,7 +45,7 @@ void read_budget(const std::string& text, Budget& budget) {
 void add_budget_option(CLI::App& app, Budget& budget) {
   app.add_option_function<std::string>(
          "--budget", [&budget](const std::string& text) { read_budget(text, budget); },
-         "Refuses a plan whose step sends more over all tasks, or whose tasks need more memory each")
+         "Refuses a plan with more bytes or messages in a step of all tasks, or with more memory in a task")
       ->type_name("bytes=10MB,messages=100,memory=1GB");
 }
 

@@ -171,7 +171,7 @@ void add_job_options(CLI::App& app, JobOptions& options) {
          "annotations are constraints. annotated: the default, except for graphs with auto_place()")
       ->check(CLI::IsMember({"auto", "annotated"}));
   app.add_flag("--soft-placement", options.plan.soft_placement,
-               "An op whose device lacks it may move to the CPU; each move is reported");
+               "Moves an op to the CPU if its device has no kernel for it; reports each move");
   app.add_flag("--balance", options.balance,
                "Cuts the layers of pipelines into stages of about the same time, one for each task");
   add_budget_option(app, options.budget);
@@ -226,10 +226,11 @@ void add_run_options(CLI::App& app, RunOptions& options) {
       "With --place auto: runs the plan without the proof that it computes the graph");
   app.add_flag("--check-numerics", options.run.check_numerics,
                "Ends the run at the first op that makes NaN or Inf, and names it (exit code 8); slower");
-  restrict_range(app.add_option("--check-replicas", options.run.check_replicas,
-                                "After every N steps, compares what tasks have of the same variable; ends the run at a "
-                                "difference, and names it (exit code 8)"),
-                 std::int64_t{1}, kMostSteps);
+  restrict_range(
+      app.add_option("--check-replicas", options.run.check_replicas,
+                     "After every N steps, compares the copies of each variable; ends the run at a difference, "
+                     "and names it (exit code 8)"),
+      std::int64_t{1}, kMostSteps);
   app.add_flag(
       "--sync-gpu", options.run.sync_gpu,
       "Waits for each op on a GPU before the next, so that the error of a GPU that fails names the op; slower");

@@ -78,7 +78,7 @@ class TraceReader {
   };
 
   [[noreturn]] void fail() const {
-    throw Error(Code::file, "{:?}:{}: this is no trace of ferry's", file_, line_)
+    throw Error(Code::file, "{:?}:{}: this is no trace of ferry", file_, line_)
         .hint("give a file that ferry run --trace wrote, or a report that ferry run --report wrote");
   }
 

@@ -336,7 +336,7 @@ TEST_CASE("what is no notice is told, and not replaced") {
     std::ofstream(path) << text;
     for (const int number : {0, 1})
       check_fails(task(number, "file:" + path),
-                  {"rendezvous by file:" + path + ": ", "no notice of ferry's", "remove it"});
+                  {"rendezvous by file:" + path + ": ", "another text than a notice of ferry", "remove it"});
     CHECK(std::filesystem::file_size(path) == text.size());
   }
 }
@@ -416,18 +416,18 @@ TEST_CASE("what Redis refuses is told by name") {
   check_refused({kOk, "-NOAUTH Authentication required.\r\n"},
                 {"Redis wants a password", "redis://:PASSWORD@127.0.0.1:"});
   check_refused({kOk, "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n"},
-                {"/job: what is there is no text", "choose another KEY"});
+                {"/job: the key holds no text", "choose another KEY"});
   check_refused({kOk, "-LOADING Redis is loading\x1b[31m\r\n"}, {"Redis answers: LOADING Redis is loading\\x1b[31m"});
 }
 
 TEST_CASE("a reply that is none is refused, whatever its length says") {
   for (const char* reply : {"HTTP/1.1 400 Bad Request\r\n", "\r\n", "*1\r\n", ":1\r\n", "+OK\r\n", "$\r\n", "$-2\r\n",
                             "$x\r\n", "$3x\r\n", "$99999999999999999999999\r\n", "$3\r\nabcdef"})
-    check_refused({kOk, reply}, {"what answers there is no Redis"});
-  check_refused({kOk, "+" + std::string(10'000, 'x')}, {"what answers there is no Redis"});
-  check_refused({kOk, "$9223372036854775807\r\n"}, {"no notice of ferry's, but 9223372036854775807 bytes"});
-  check_refused({kOk, "$257\r\n"}, {"no notice of ferry's, but 257 bytes"});
-  check_refused({kOk, text_reply("a\r\nb")}, {"no notice of ferry's: \"a\\r\\nb\""});
+    check_refused({kOk, reply}, {"the server there is not Redis"});
+  check_refused({kOk, "+" + std::string(10'000, 'x')}, {"the server there is not Redis"});
+  check_refused({kOk, "$9223372036854775807\r\n"}, {"no notice of ferry, but 9223372036854775807 bytes"});
+  check_refused({kOk, "$257\r\n"}, {"no notice of ferry, but 257 bytes"});
+  check_refused({kOk, text_reply("a\r\nb")}, {"another text than a notice of ferry: \"a\\r\\nb\""});
   check_refused({"+O"}, {"Redis closes the connection"});
   check_refused({kOk}, {"Redis closes the connection"});
 }

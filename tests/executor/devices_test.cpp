@@ -236,7 +236,7 @@ constexpr Flaw kFlaws[] = {
        made.offset = 0;
      },
      "lies on cpu:0", "is given memory of the host"},
-    {"a kernel's value lies on another device",
+    {"a kernel's value is on another device",
      [](Plan& plan) {
        PlanDevice other{DeviceKind::gpu, 1, 0, 0};
        Buffer& made = output(plan, kernel(plan, "h"));

@@ -256,7 +256,7 @@ constexpr Flaw kFlaws[] = {
          role.buffers[role.instructions[sums(plan, role)[0]].scratch].device = host;
        }
      },
-     "runs on a queue of gpu:0, and a scratch buffer lies on cpu:0", "is given other memory", true},
+     "runs on a queue of gpu:0, and a scratch buffer is on cpu:0", "is given other memory", true},
     {"folded sums do not wait for what they add", 0,
      [](Plan& plan) {
        for (PlanClass& role : plan.classes) role.instructions[sums(plan, role)[0]].waits = {};

@@ -72,7 +72,7 @@ TEST_CASE("a task that is gone ends the job, once what it said last has come") {
         "last seen in MatMul \"h\" at "
         "m.cpp:4\n"
         "  task 0 (host a, process 100) waits in receive of \"w\" at m.cpp:3, for 61 s\n"
-        "  try: see what it printed last; the system kills a process when memory runs out (dmesg tells)");
+        "  try: see its last output; the system kills a process when memory runs out (see dmesg)");
 }
 
 TEST_CASE("a task that has left the job, or is under a debugger, is not lost") {

@@ -149,17 +149,17 @@ def the_launcher_is_not_told():
 def a_variable_of_a_lost_worker():
     codes, out, errors = by_hand(command(1, 3, "--steps", STEPS, "--save", HERE / "none", keeps=1), 4, "1@20")
     equal(codes, [5, -9, 5, 5], f"exit codes, with\n{errors}")
-    has(errors, r'error: task 1 is lost, and its send of "kept" to task 0 at \S+ is needed', r"try: keep on servers what is to last")
+    has(errors, r'error: task 1 is lost, and its send of "kept" to task 0 at \S+ is needed', r"try: keep lasting values on servers")
     assert not (HERE / "none").exists(), out
 
 
 def a_run_that_needs_all_workers():
     codes, _, errors = by_hand(command(1, 3, "--steps", STEPS, "--eval-every", 50), 4, "2@20")
     equal(codes, [5, 5, -9, 5], f"exit codes, with\n{errors}")
-    has(errors, r'error: task 2 is lost, and its RandomUniform ".*" at \S+ is needed', r"try: keep on servers")
+    has(errors, r'error: task 2 is lost, and its RandomUniform ".*" at \S+ is needed', r"try: keep lasting values on servers")
     codes, out, errors = by_hand(command(1, 3, "--steps", STEPS, "--checkpoint", HERE / "kept", keeps=1), 4, "1@20")
     equal(codes, [5, -9, 5, 5], f"exit codes, with\n{errors}")
-    has(errors, r"error: the variable 'kept' lies on task 1, which is lost", r"try: keep on servers what is to last")
+    has(errors, r"error: the variable 'kept' is on task 1, which is lost", r"try: keep lasting variables on servers")
 
 
 def a_run_goes_on_from_its_checkpoint():

@@ -105,5 +105,5 @@ TEST_CASE("028 flatbuffers offsets outside the file, and any other word changed 
 TEST_CASE("029 overlapping or misaligned buffers of a plan") {
   Plan plan = test::every_field();
   plan.classes[0].buffers[0].bytes += 4;
-  CHECK(has(refusal(encode_plan(plan)), "bytes are not those of its dims"));
+  CHECK(has(refusal(encode_plan(plan)), "the bytes of a buffer do not fit its dims"));
 }

@@ -85,7 +85,7 @@ class Firewall(unittest.TestCase):
             finally:
                 subprocess.run([NETNS, "heal", "3"], check=True)
         self.assertEqual(code, 5, out)
-        [said] = re.findall(r"(?m)^\[\d\] error: (.*)\n\[\d\]   try: look at what lies between the two", out)
+        [said] = re.findall(r"(?m)^\[\d\] error: (.*)\n\[\d\]   try: check the network between the two", out)
         self.assertEqual(out.count("] error: "), 1, out)
         self.assertRegex(said, r"^the connection from task ([12]) \(host h\d, process \d+\) to task (?!\1)[12] \(host h\d, process \d+\) is "
                                r"lost: 10\.77\.0\.[23]:\d+ does not answer 10\.77\.0\.[23]:\d+: Connection timed out$")

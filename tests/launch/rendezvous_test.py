@@ -167,7 +167,7 @@ class Jobs:
         for rank in 0, 1:
             code, errors = end([start(rank, self.place.name)])[0]
             self.assertEqual(code, 2, errors)
-            self.assertIn(f'{self.place.message}what is there is no notice of ferry\'s: "of somebody else"', errors)
+            self.assertIn(f'{self.place.message}it holds another text than a notice of ferry: "of somebody else"', errors)
         self.assertEqual(self.place.get(), "of somebody else")
         self.place.remove()
 
@@ -272,7 +272,7 @@ class ByRedis(Jobs, unittest.TestCase):
         for place, says in {self.redis.url("job", "other"): "Redis has another password",
                             self.redis.url("job", ""): "Redis wants a password",
                             self.redis.url("", ""): "the KEY is missing",
-                            self.redis.url("list"): "what is there is no text",
+                            self.redis.url("list"): "the key holds no text",
                             f"redis://127.0.0.1:{tcp_job.free_port()}/job": "Redis cannot be reached: Connection refused"}.items():
             for rank in 0, 1:
                 code, errors = end([start(rank, place)])[0]

@@ -213,8 +213,8 @@ TEST_CASE("plans whose windows slide over other rows are refused") {
   refused([&](Plan& p) { rows(p, [](Window& w) { w.rows[0].reads.extent = 0; }); }, "out of range");
   refused([&](Plan& p) { rows(p, [](Window& w) { w.rows[0].reads.windows.step = 0; }); }, "out of range");
   refused([&](Plan& p) { rows(p, [](Window& w) { w.rows[0].dim = 1; }); }, "out of range");
-  refused([&](Plan& p) { rows(p, [](Window& w) { w.rows.clear(); }); }, "does not go with what is read");
-  refused([&](Plan& p) { rows(p, [](Window& w) { w.has = Window::Has::part; }); }, "does not go with what is read");
+  refused([&](Plan& p) { rows(p, [](Window& w) { w.rows.clear(); }); }, "does not fit its reads");
+  refused([&](Plan& p) { rows(p, [](Window& w) { w.has = Window::Has::part; }); }, "does not fit its reads");
   refused([&](Plan& p) { paddings(p, 0, 2); }, "its windows read other rows of dim 2 of 'x'");
   refused([&](Plan& p) { paddings(p, 2, 0); }, "its windows read other rows of dim 2 of 'x'");
   refused(
@@ -262,7 +262,7 @@ TEST_CASE("plans that exchange or read other rows are refused") {
   refused([&](Plan& p) { attrs(p, "begin", -3); }, "reads rows of 'u' that it does not have");
   refused([&](Plan& p) { attrs(p, "size", 1); }, "output 0 is float32[23,6] in the plan, its op gives float32[24,6]");
   refused([&](Plan& p) { attrs(p, "step", 1); }, "reads rows of 'u' that it does not have");
-  refused([&](Plan& p) { attrs(p, "reads", 1); }, "its attributes are not those of its rows");
+  refused([&](Plan& p) { attrs(p, "reads", 1); }, "its attributes do not fit its rows");
 }
 
 }  // namespace

@@ -145,7 +145,7 @@ TEST_CASE("a stretch that cannot be given as one is refused, with the op") {
          c.instructions[a - 1].strand = c.instructions[a].strand;
          c.stretches = {{a - 1, 2}};
        },
-       "copy 'a'", "lies on another device"},
+       "copy 'a'", "is on another device"},
       {"work of two queues",
        [](Plan& plan) {
          PlanClass& c = role(plan);

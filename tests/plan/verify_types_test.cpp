@@ -121,7 +121,7 @@ TEST_CASE("values that are split otherwise than the op's index notation wants ar
                       output(c, i).sizes = {6, 2};
                       plan.windows.push_back(along);
                     }),
-            "is split otherwise"));
+            "has other parts than the dim of"));
 }
 
 TEST_CASE("parts of a reshaped dim that are not the parts of the dim that it is made of are refused") {
@@ -188,7 +188,7 @@ TEST_CASE("a kernel that reads an input without bytes is refused") {
 
 TEST_CASE("an arena that is larger than what lies in it is refused") {
   CHECK(has(refusal("Neg", [](Plan&, PlanClass& c, Instruction&) { c.devices[0].step_bytes += kBufferAlign; }),
-            "what lies in it ends at"));
+            "its buffers end at"));
 }
 
 TEST_CASE("more threads than a task can have are refused before memory is taken for them") {

@@ -152,7 +152,7 @@ def compared(folder):
     run, = runs_in(folder / "trace.html")
     assert run["threads"] == one["threads"] and run["stats"] is None
     for words, says in (((folder / "both.html", "--out", folder / "x.html"), "compares two runs"),
-                        ((SAMPLES / "add.pb", "--out", folder / "x.html"), "no trace of ferry's")):
+                        ((SAMPLES / "add.pb", "--out", folder / "x.html"), "no trace of ferry")):
         assert says in ferry("report", *words, code=3)
     assert "which it would overwrite" in ferry("report", folder / "one.html", "--out", folder / "one.html", code=2)
 

@@ -107,7 +107,7 @@ constexpr Kernel kKernels[] = {
 
 Batches::Place PlannedBatches::at(std::int64_t step) const {
   const Batches::Place place = all_.at(step);
-  FERRY_ASSERT(place.count == rows_, "a step whose batch has another size than those of its plan");
+  FERRY_ASSERT(place.count == rows_, "the batch of a step has another size than the plan's batches");
   return place;
 }
 

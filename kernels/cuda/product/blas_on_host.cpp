@@ -61,8 +61,8 @@ void check_addend(const Chosen& chosen, const BlasAddend& addend) {
   FERRY_ASSERT(chosen.asked != nullptr && addend.from.data() >= chosen.asked,
                "nobody has asked whether it can be added");
   FERRY_ASSERT(std::ssize(addend.from) == elements * static_cast<std::int64_t>(size_of(chosen.product.dtype)),
-               "what is added has another size");
-  FERRY_ASSERT(address % (whole ? chosen.alignment : 16) == 0, "what is added is not aligned");
+               "the addend has another size");
+  FERRY_ASSERT(address % (whole ? chosen.alignment : 16) == 0, "the addend is not aligned");
 }
 
 }  // namespace

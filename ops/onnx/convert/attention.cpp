@@ -182,7 +182,7 @@ Outs to_tensor_scatter(Context& c) {
   const int rank = c.rank(0), axis = c.axis(0, c.integer("axis", -2));
   const std::string mode = c.text("mode", "linear");
   if (mode != "linear" && mode != "circular") Context::fail("a mode of '" + mode + "'");
-  if (axis == 0) Context::fail("its axis is that of the sequences");
+  if (axis == 0) Context::fail("its axis is the axis of the sequences");
   Ints step_sizes(static_cast<std::size_t>(rank - axis), 1), others;
   step_sizes[0] = c.size(1, axis);
   check_computed("steps", step_sizes[0], SourceLine());

@@ -24,7 +24,8 @@ namespace {
 /// Gather along a dim of known size, for a value with its dims in another order (Out::perm).
 Outs arranged_gather(const Out& x, const Value& indices, int axis) {
   const std::int64_t dim = x.perm[axis], more = indices.rank();
-  if (dim == 0) Context::fail("it takes elements along a dim whose size the data decide, which is not the first");
+  if (dim == 0)
+    Context::fail("it takes elements along a dim that is not the first, and the data decide the size of this dim");
   Ints perm;
   for (std::size_t d = 0; d < x.perm.size(); ++d) {
     if (static_cast<int>(d) != axis) perm.push_back(x.perm[d] < dim ? x.perm[d] : x.perm[d] + more - 1);

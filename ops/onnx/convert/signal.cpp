@@ -131,7 +131,7 @@ Outs to_dft(Context& c) {
   const std::int64_t given = axis_is_input ? (c.has(2) ? c.whole_number(2) : -2) : c.integer("axis", 1);
   const int axis = c.axis(0, given);
   const int last = c.rank(0) - 2;
-  if (axis > last) Context::fail("axis " + std::to_string(given) + " is that of the parts");
+  if (axis > last) Context::fail("axis " + std::to_string(given) + " is the axis of the real and imaginary parts");
   const std::int64_t size = c.size(0, axis);
   const bool onesided = c.integer("onesided", 0) != 0, inverse = c.integer("inverse", 0) != 0;
   const std::int64_t length = c.has(1) ? c.whole_number(1) : (onesided && inverse ? 2 * (size - 1) : size);

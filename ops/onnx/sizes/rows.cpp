@@ -245,7 +245,7 @@ Out expanded(Context& c, const Value& x, std::vector<Number> sizes) {
   Ints added(static_cast<std::size_t>(std::max(rank - x.rank(), 0)));
   std::iota(added.begin(), added.end(), 0);
   if (!added.empty() && x.shape().bounded())
-    Context::fail("it puts dims in front of one of which the data decide the size");
+    Context::fail("it puts dims before a dim with a size that the data decide");
   Value y = to_front(expand_dims(x, added), axis);
   if (axis > 0) std::rotate(sizes.begin(), sizes.begin() + axis, sizes.begin() + axis + 1);
   if (open != sizes.end()) y = with_rows(c, y, sizes[0]);

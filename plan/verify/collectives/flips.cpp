@@ -123,7 +123,7 @@ class Player {
   BlockPlace& slot(std::int32_t number) { return slots_[number]; }
 
   [[nodiscard]] Block content(const BlockPlace& spot) const {
-    if (spot.arriving || spot.block.level < 0) fail("uses what is not there yet");
+    if (spot.arriving || spot.block.level < 0) fail("uses a block before it arrives");
     return spot.block;
   }
 
@@ -172,7 +172,7 @@ class Player {
     const int level = content(own).level;
     const int half = level < 30 ? 1 << level : 0;
     if (own.block.flip != 0 || content(other) != Block{level, half} || half == 0 || bits >> level << level != half)
-      fail("joins what is not its own sum and that of the neighbour of its " + std::to_string(half) + " members");
+      fail("joins other sums than its own and its neighbour's, which have " + std::to_string(half) + " members");
     own.block = {level + 1, 0};
     other.block = {};
   }

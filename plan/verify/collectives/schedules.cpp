@@ -231,7 +231,7 @@ class ScheduleSimulation {
         if (!input_of(s_, player.self).has(player.self, part)) fail(player, k, "sends a part that it does not have");
         return send(player, peer, {terms_.leaf(player.self, part), part}, nullptr, k);
       case Kind::send_output: {
-        if (s_.kind == CollectiveKind::all_to_all) fail(player, k, "passes on what is not its own");
+        if (s_.kind == CollectiveKind::all_to_all) fail(player, k, "forwards a block of another member");
         PiecePlace& spot = output(player, part, k);
         if (spot.arriving || spot.piece.term == FoldTerms::kNothing)
           fail(player, k, "sends a part of its output that is not there yet");
