@@ -193,6 +193,9 @@ bool parse_command_line(CLI::App& app, int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     refuse_options_as_values(chosen(app));
     throw not_parsed(app, error);
+  } catch (const Error&) {  // an option refused its value
+    refuse_options_as_values(chosen(app));
+    throw;
   }
   return true;
 }
