@@ -38,8 +38,15 @@ std::vector<std::string> unbound_ranks() {
   return mpirun;
 }
 
+/// The command at normal priority. If there are more busy threads than cores, a thread at real-time priority waits for
+/// the whole time slice of another one (100 ms).
+std::vector<std::string> at_normal_priority(std::vector<std::string> command) {
+  command.insert(command.begin(), {"chrt", "--other", "0"});
+  return command;
+}
+
 std::vector<Figure> waiting(const std::string& figure) {
-  return {figure_of(measure_pairs({.what = "wait." + figure}, unbound_ranks()))};
+  return {figure_of(measure_pairs({.what = "wait." + figure}, at_normal_priority(unbound_ranks())))};
 }
 
 Figure against_mpi(const std::string& what, std::int64_t bytes) {
@@ -69,7 +76,7 @@ Figure against_mpi_and_gloo(const std::string& what, std::int64_t bytes) {
 
 /// All-reduces over eight tasks, which share the cores of this machine.
 Figure eight_tasks(const std::string&, std::int64_t bytes) {
-  return against_best({.what = "allreduce", .number = bytes}, ranks(8), tunings());
+  return against_best({.what = "allreduce", .number = bytes}, at_normal_priority(ranks(8)), tunings());
 }
 
 struct Size {
