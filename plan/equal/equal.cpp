@@ -54,7 +54,7 @@ Equality compare(const Graph& graph, const Signature& signature, const Plan& pla
   Equality result;
   try {
     equal::Terms terms(help.evaluate);
-    const equal::GraphTerms wanted(terms, graph, signature);
+    const equal::GraphTerms wanted(terms, graph, signature, plan.topology);
     equal::PlanWalk walk(plan, wanted, terms, *help.kernels);
     walk.run();
     result.verdict = Equality::Verdict::equal;

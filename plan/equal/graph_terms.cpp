@@ -16,12 +16,13 @@ std::string inside(const std::string& place, std::string_view name) {
   return place + "/" + std::string(name);
 }
 
-std::string identity_of(const OpDef& def, const std::string& place, std::string_view name) {
-  return inside(def.is(kOnce) && !def.is(kLocal) ? "step" : place, name);
+std::string identity_of(const OpDef& def, const std::string& place, std::string_view name, std::int32_t task) {
+  if (def.is(kLocal)) return inside(place, name) + " on task " + std::to_string(task);
+  return inside(def.is(kOnce) ? "step" : place, name);
 }
 
-GraphTerms::GraphTerms(Terms& terms, const Graph& graph, const Signature& signature)
-    : terms_(terms), signature_(signature) {
+GraphTerms::GraphTerms(Terms& terms, const Graph& graph, const Signature& signature, const Topology& topology)
+    : terms_(terms), signature_(signature), topology_(topology) {
   for (const Signature::Feed& feed : signature.feeds) {
     const Type& type = graph.type(feed.value);
     const TypeId id = terms.type(type_of(type.dtype, feed.sizes, type.shape.bounded()));
@@ -97,11 +98,17 @@ void GraphTerms::visit(const Op& op, const std::string& place, Scope& values) {
   }
   const Attrs& attrs = attrs_of(op);
   const std::vector<TypeId> types = types_of(op, attrs, inputs);
-  const auto where = [&] { return identity_of(def, place, op.name()); };
+  const auto where = [&] { return identity_of(def, place, op.name(), def.is(kLocal) ? task_of(op) : 0); };
   const auto made = terms_.apply(def, attrs, inputs, types, where);
   for (std::size_t o = 0; o < made.size(); ++o) values[op.output(static_cast<int>(o))] = made[o];
   if (const TermId term = equal::fallible(def, terms_, inputs, made); term != kNoTerm) fallible[place].insert(term);
   if (def.is(kEffect)) effects[place].insert(terms_.make_op(def, attrs, inputs, 0, types[0], where));
+}
+
+std::int32_t GraphTerms::task_of(const Op& op) const {
+  DeviceSpec device = op.annotation().device;
+  if (!device.task) device.task = 0;
+  return topology_.resolve(device);
 }
 
 const Attrs& GraphTerms::attrs_of(const Op& op) {

@@ -15,6 +15,7 @@
 #include "graph/graph.hpp"
 #include "plan/equal/terms.hpp"
 #include "plan/signature.hpp"
+#include "plan/topology/topology.hpp"
 
 namespace ferry::equal {
 
@@ -30,7 +31,7 @@ using Effects = std::set<TermId>;
 
 class GraphTerms {
  public:
-  GraphTerms(Terms& terms, const Graph& graph, const Signature& signature);
+  GraphTerms(Terms& terms, const Graph& graph, const Signature& signature, const Topology& topology);
 
   /// The terms of the fetches, in the order of the signature.
   std::vector<TypedTerm> fetches;
@@ -71,9 +72,12 @@ class GraphTerms {
   Scope walk_body(const Graph& body, const std::string& place, std::span<const TypedTerm> arguments);
   [[nodiscard]] std::vector<TypeId> types_of(const Op& op, const Attrs& attrs, const std::vector<TypedTerm>& inputs);
   [[nodiscard]] const Attrs& attrs_of(const Op& op);
+  /// The task that the annotation of an op with kLocal names.
+  [[nodiscard]] std::int32_t task_of(const Op& op) const;
 
   Terms& terms_;
   const Signature& signature_;
+  const Topology& topology_;
   std::deque<Attrs> added_;
   std::unordered_map<TermId, Op> makers_;
   std::map<std::string, std::unordered_map<std::string, TypedTerm>> named_;
@@ -82,7 +86,8 @@ class GraphTerms {
 /// The place inside an op: inside("step", "while_1") is "step/while_1".
 [[nodiscard]] std::string inside(const std::string& place, std::string_view name);
 /// Identifies an op that is not a function of its inputs by its place and name. An op with kOnce has the same value in
-/// all places, because the setup computes it.
-[[nodiscard]] std::string identity_of(const OpDef& def, const std::string& place, std::string_view name);
+/// all places, because the setup computes it; an op with kLocal has another value on each `task`.
+[[nodiscard]] std::string identity_of(const OpDef& def, const std::string& place, std::string_view name,
+                                      std::int32_t task);
 
 }  // namespace ferry::equal

@@ -67,6 +67,12 @@ void PlanWalk::record_suspect(Class& c, const Instruction& i, TermId term) {
 
 // ---- Ops of the graph ----
 
+std::int32_t PlanWalk::only_task(const Class& c, const Instruction& i) const {
+  if (std::ranges::count(plan_.class_of, c.number) > 1)
+    throw_difference(c, i, "several tasks run it, and its value is another one on each task");
+  return static_cast<std::int32_t>(std::ranges::find(plan_.class_of, c.number) - plan_.class_of.begin());
+}
+
 void PlanWalk::run_op(Class& c, const Instruction& i, const OpDef& def) {
   const bool in_setup = c.frames.front().region == 0;
   if (in_setup && ((def.is(kStateful) && !def.is(kOnce)) || def.is(kRandom) || def.is(kEffect)))
@@ -103,7 +109,8 @@ void PlanWalk::run_op(Class& c, const Instruction& i, const OpDef& def) {
   std::vector<TypeId> types;
   for (const std::uint32_t b : outputs) types.push_back(type(c, b));
   const std::string place = c.frames.back().place;
-  const auto where = [&] { return identity_of(def, place, plan_.string(i.name)); };
+  const std::int32_t task = def.is(kLocal) ? only_task(c, i) : 0;
+  const auto where = [&] { return identity_of(def, place, plan_.string(i.name), task); };
   const std::vector<TypedTerm> made = terms_.apply(def, attrs(i), values, types, where);
   check_fallible(c, i, fallible(def, terms_, values, made));
   const std::vector<PendingReduction> through = pending_after(c, i, def, facts);

@@ -136,6 +136,8 @@ class PlanWalk {
   // ---- kernels.cpp ----
   void run(Class& c, const Instruction& i);
   void run_op(Class& c, const Instruction& i, const OpDef& def);
+  /// The task of the class. Throws Stop if it has several: they would have different values.
+  [[nodiscard]] std::int32_t only_task(const Class& c, const Instruction& i) const;
   void check_fallible(const Class& c, const Instruction& i, TermId term) const;
   void run_placed(Class& c, const Instruction& i, const OpDef& def);
   /// The sum of the values that all workers sent to their server.

@@ -7,6 +7,7 @@
 #include "ops/array/reshape.hpp"
 #include "ops/control/control.hpp"
 #include "ops/control/state.hpp"
+#include "ops/data/host.hpp"
 #include "ops/image/conv.hpp"
 #include "ops/math/linalg.hpp"
 #include "ops/math/logic.hpp"
@@ -101,6 +102,22 @@ TEST_CASE("random numbers of another op, and of the setup, are not the graph's")
     CHECK(has(compared(g, signature, plan).reason,
               "it runs once, in the setup, and its value changes from step to step"));
   }
+}
+
+TEST_CASE("the host's name of another task is another value") {
+  const auto name_on = [](Graph& g, const char* task) {
+    const auto there = g.device(task);
+    return host_name(g);
+  };
+  Graph first, second;
+  const Values names{name_on(first, "/task:0"), name_on(second, "/task:1")};
+  const Topology topology = Topology::local(2);
+  const Signature signature = signature_of(first, {names[0]});
+  const Plan plan = plan_for(first, signature, topology);
+  CHECK(compared(first, signature, plan).verdict == Equality::Verdict::equal);
+  const Equality other = compared(second, signature_of(second, {names[1]}), plan);
+  CHECK(other.verdict == Equality::Verdict::differs);
+  CHECK_MESSAGE(has(other.reason, "on task 1"), other.reason);
 }
 
 TEST_CASE("a variable that is not set, and one that is set to something else") {
