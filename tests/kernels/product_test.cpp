@@ -78,6 +78,14 @@ TEST_CASE("sums of few products") {
   check_product(whole(g, 100, 411), whole(g, 100, 61), true, false);
 }
 
+TEST_CASE("sums of many products of few rows") {
+  Graph g;
+  for (const std::int64_t rows : {3, 8, 33, 100}) {
+    check_product(whole(g, 6513, rows), whole(g, 6513, 127), true, false);
+    check_product(whole(g, 1000, rows), whole(g, 1000, 256), true, false);
+  }
+}
+
 TEST_CASE("few rows times a large matrix") {
   Graph g;
   check_product(whole(g, 33, 900), whole(g, 900, 1220), false, false);

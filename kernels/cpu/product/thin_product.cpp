@@ -202,8 +202,9 @@ bool is_thin(const ProductSizes& sizes, bool a_transposed, bool b_transposed) {
   const auto [m, n, k] = sizes;
   if (m * n * k < kWork) return false;
   if (b_transposed) return !a_transposed && m >= kLeast && m <= kFew && n >= m;
-  if (m < 2 * kLeast || n < kLeast) return false;
-  return a_transposed ? k <= kFew : m <= kFew && n * k >= kMany;
+  if (n < kLeast) return false;
+  const bool enough_rows = m >= 2 * kLeast, few_rows = m <= kFew && n * k >= kMany;
+  return a_transposed ? few_rows || (enough_rows && k <= kFew) : few_rows && enough_rows;
 }
 
 std::int64_t thin_scratch(const ProductSizes& sizes, bool a_transposed, bool b_transposed, std::int64_t element) {
@@ -215,10 +216,10 @@ template <class T>
 void multiply_thin(const KernelRun& run, const ProductSizes& sizes, const Matrix<T>& a, const Matrix<T>& b, T* c) {
   const auto [m, n, k] = sizes;
   if (b.transposed) return ThinProduct<T>(run, {b.data, n, k, 1}, m, k).compute_transposed(a.data, c);
-  if (a.transposed) return ThinProduct<T>(run, {a.data, m, 1, m}, n, k).compute(b.data, c);
+  if (a.transposed && k <= kFew) return ThinProduct<T>(run, {a.data, m, 1, m}, n, k).compute(b.data, c);
   const bool packs = !ThinProduct<T>::may_read_in_place(sizes);
-  Rows<T> rows{a.data, m, k, 1};
-  if (product_tiles_of<T>().apart && packed_rows_elements(sizes) > 0) {
+  Rows<T> rows{a.data, m, a.transposed ? 1 : k, a.transposed ? m : 1};
+  if (!a.transposed && product_tiles_of<T>().apart && packed_rows_elements(sizes) > 0) {
     T* const packed = reinterpret_cast<T*>(run.scratch.data()) + packed_columns_elements(sizes, false, sizeof(T));
     rows = packed_rows(run, a.data, sizes, packed);
   }
