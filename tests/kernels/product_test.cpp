@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 
 #include "ops/array/array.hpp"
 #include "ops/math/linalg.hpp"
@@ -71,6 +72,18 @@ TEST_CASE("a row's bits depend neither on other rows nor on the instruction set"
     if (first.empty()) first = got;
     for (std::size_t i = 0; i < all.size(); ++i) CHECK(got[i].same_bits(first[i]));
   }
+}
+
+TEST_CASE("small products with a transposed matrix, alone and in a batch") {
+  Graph g;
+  for (const auto& [m, n, k] : {std::array{8, 32, 32}, std::array{23, 35, 200}, std::array{65, 64, 64}})
+    for (const std::int64_t count : {1, 5})
+      for (const bool a_transposed : {false, true}) {
+        const auto factor = [&](std::int64_t rows, std::int64_t columns) {
+          return cast(uniform(g, {count, rows, columns}, -8.9, 8.9), DType::int64);
+        };
+        check_product(a_transposed ? factor(k, m) : factor(m, k), factor(n, k), a_transposed, true);
+      }
 }
 
 TEST_CASE("sums of few products") {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #include "base/error.hpp"
 #include "kernels/cpu/elements/elements.hpp"
@@ -9,6 +10,7 @@
 #include "kernels/cpu/product/few_rows.hpp"
 #include "kernels/cpu/product/large_product.hpp"
 #include "kernels/cpu/product/product_tile.hpp"
+#include "kernels/cpu/product/small_product.hpp"
 #include "kernels/cpu/product/thin_product.hpp"
 #include "kernels/functors.hpp"
 #include "kernels/shared/dispatch.hpp"
@@ -33,6 +35,15 @@ void multiply(int m, int n, int k, const Matrix<T>& a, const Matrix<T>& b, T* c,
       }
     }
   }
+}
+
+/// One product, on the calling thread. Small products are computed by tiles, because a library first packs both
+/// factors.
+template <class T>
+void multiply_one(const ProductSizes& sizes, const Matrix<T>& a, const Matrix<T>& b, T* c, std::int64_t c_step) {
+  if constexpr (std::is_floating_point_v<T>)
+    if (product_tiles().fused && is_small(sizes, b.transposed)) return multiply_small(sizes, a, b, c, c_step);
+  multiply(static_cast<int>(sizes.m), static_cast<int>(sizes.n), static_cast<int>(sizes.k), a, b, c, c_step);
 }
 
 /// The number of multiplications that are worth another thread.
@@ -68,12 +79,11 @@ void multiply_all(const KernelRun& run, const Products& products, const Nest<2>&
       T* c = run.outputs[0].as<T>() + at / pieces * m * n;
       const std::int64_t product = at / pieces * m * n;
       if (by_rows)
-        multiply(static_cast<int>(size), static_cast<int>(n), static_cast<int>(k),
-                 Matrix<T>{a + first * (transposed.a ? 1 : k), a_step, transposed.a},
-                 Matrix<T>{b, b_step, transposed.b}, c + first * n, n);
+        multiply_one({size, n, k}, Matrix<T>{a + first * (transposed.a ? 1 : k), a_step, transposed.a},
+                     Matrix<T>{b, b_step, transposed.b}, c + first * n, n);
       else
-        multiply(static_cast<int>(m), static_cast<int>(size), static_cast<int>(k), Matrix<T>{a, a_step, transposed.a},
-                 Matrix<T>{b + first * (transposed.b ? k : 1), b_step, transposed.b}, c + first, n);
+        multiply_one({m, size, k}, Matrix<T>{a, a_step, transposed.a},
+                     Matrix<T>{b + first * (transposed.b ? k : 1), b_step, transposed.b}, c + first, n);
       if (by_rows)
         finish_rows(run, product + first * n, size * n, 1, size * n);
       else
