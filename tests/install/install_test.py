@@ -6,9 +6,11 @@
 docs and samples lie beside README. headers: only that each header stands alone; else it is tried of those that <ferry/ferry.hpp> does not
 bring.
 """
+import contextlib
 import os
 import re
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -34,6 +36,17 @@ def output(*command, env=None, cwd=None, code=0):
     if done.returncode != code:
         raise AssertionError(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def end_group(leader):
+    """Ends the processes that are left of the group of a process."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(leader, signal.SIGTERM)
 
 
 def readme_program():
@@ -254,13 +267,26 @@ int main() {
         script = f'. {completion}; COMP_WORDS=(ferry run --device g); COMP_CWORD=3; compopt() {{ :; }}; _ferry; echo "${{COMPREPLY[@]}}"'
         self.assertEqual(output("bash", "-c", script).split(), ["gpu"])
 
+    def typed(self, command, folder, env):
+        """Exit code, output and errors of a command. What a command that ends with & leaves in the background ends with the test."""
+        process = subprocess.Popen(["bash", "-c", command], cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, start_new_session=True)
+        if command.endswith("&"):
+            self.addCleanup(end_group, process.pid)
+        try:
+            out, errors = process.communicate(timeout=300)
+        except subprocess.TimeoutExpired:
+            end_group(process.pid)
+            raise
+        return process.returncode, out, errors
+
     def follow(self, page, files=None):
         """Types what stands in a page: programs and the commands after them. What comes out must be what the page says.
 
-        Pages call this machine node1, and others node2 and node3, for which it has two more names; `build`, `samples` and `files`, by
-        name, lie where they are typed.
+        Pages call this machine node1, and others node2 and node3, for which it has two more names, and a free port of it 7600;
+        `build`, `samples` and `files`, by name, lie where they are typed.
         """
-        folder = self.folder / Path(page).stem
+        folder = self.folder / page.removesuffix(".md").replace("/", "_")
         folder.mkdir()
         for name, content in (files or {}).items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -273,6 +299,7 @@ int main() {
         text = (Path(README).parent / "docs" / page).read_text()
         for node, name in ("node1", socket.gethostname()), ("node2", "127.0.0.1"), ("node3", "[::1]"):
             text = text.replace(node, name)
+        text = re.sub(r"\b7600\b", str(free_port()), text)
         pages.write_files(text, folder)
 
         def compile_it(name):
@@ -286,9 +313,9 @@ int main() {
             if command.startswith("cmake ") and not shutil.which("cmake"):
                 continue
             command = command.replace("g++ ", f"{CXX} ")
-            done = subprocess.run(["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True)
-            self.assertEqual(done.returncode, 0, f"{page}: {command}\n{done.stdout}{done.stderr}")
-            pages.differences(self, f"{page}: {command}", done.stdout, wanted)
+            code, out, errors = self.typed(command, folder, env)
+            self.assertEqual(code, 0, f"{page}: {command}\n{out}{errors}")
+            pages.differences(self, f"{page}: {command}", out, wanted)
         self.assertTrue(commands, page)
 
     def test_blocks_of_pages_compile(self):

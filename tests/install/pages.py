@@ -1,4 +1,4 @@
-"""What stands in a page to be typed: programs, CMake projects, and commands with what they print."""
+"""What stands in a page to be typed: programs, scripts, CMake projects, and commands with what they print."""
 import re
 
 NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
@@ -18,15 +18,22 @@ def programs(text):
     return re.findall(r"^```cpp\n// (\w+)\.cpp\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
+def scripts(text):
+    """[(NAME, script)] of the blocks that begin with # NAME.py"""
+    return re.findall(r"^```python\n# (\w+)\.py\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
 def projects(text):
     """The CMakeLists.txt that stand in a page."""
     return re.findall(r"^```cmake\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
 def write_files(text, folder):
-    """Puts the programs and the CMakeLists.txt of a page into a folder."""
+    """Puts the programs, the Python scripts and the CMakeLists.txt of a page into a folder."""
     for name, program in programs(text):
         (folder / f"{name}.cpp").write_text(program)
+    for name, script in scripts(text):
+        (folder / f"{name}.py").write_text(script)
     for project in projects(text):
         (folder / "CMakeLists.txt").write_text(project)
 
