@@ -38,6 +38,12 @@ bool by_srun(const LaunchHost& host, const LaunchOptions& options) {
   return host.by_srun && options.ssh.empty();
 }
 
+/// Whether the agent is a child of this process. On a node of the job, srun starts it unless this process is in a step.
+/// Otherwise its tasks could use CPUs that the job does not have.
+bool starts_here(const LaunchHost& host, const LaunchOptions& options) {
+  return is_this_host(host.name) && (!by_srun(host, options) || in_slurm_step());
+}
+
 std::vector<std::string> ssh_command(const LaunchOptions& options, const std::string& host) {
   std::vector<std::string> words;
   const std::string command = options.ssh.empty() ? "ssh" : options.ssh;
@@ -58,9 +64,9 @@ ProgramStart program_of(const LaunchHost& host, bool remote, const LaunchOptions
   const std::vector<std::string> agent{this_program_path(), "launch", "--agent"};
   if (!remote) return {.arguments = agent, .dies_with_parent = false};
   if (!by_srun(host, options)) return {.arguments = ssh_command(options, host.name)};
-  std::vector<std::string> words = srun_command(host);
-  words.insert(words.end(), agent.begin(), agent.end());
-  return {.arguments = std::move(words)};
+  ProgramStart srun = srun_program(host);
+  srun.arguments.insert(srun.arguments.end(), agent.begin(), agent.end());
+  return srun;
 }
 
 }  // namespace
@@ -74,7 +80,7 @@ HostAgent::HostAgent(HostTasks tasks, const LaunchOptions& options, std::string 
       by_srun_(by_srun(tasks_.host, options)),
       stderr_last_(std::move(earlier)),
       wire_(std::move(from.reader), std::move(to.writer), kAgentBegins) {
-  const bool remote = !is_this_host(name());
+  const bool remote = !starts_here(tasks_.host, options);
   ProgramStart program = program_of(tasks_.host, remote, options);
   program.in = to.reader.get();
   program.out = from.writer.get();

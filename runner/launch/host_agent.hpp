@@ -13,8 +13,8 @@
 
 namespace ferry {
 
-/// The agent on a host. On this host the agent is a child process. For another host, the child process is ssh or srun,
-/// which runs the agent there.
+/// The agent on a host. On this host the agent is a child process. For another host, or from outside of a step of
+/// SLURM, the child process is ssh or srun, which runs the agent there.
 class HostAgent {
  public:
   /// Starts the agent. Error(usage) if ssh or srun cannot be started. `earlier`: the reason why an earlier try of ssh

@@ -16,6 +16,12 @@ constexpr const char* kList = "SLURM_JOB_NODELIST";
 constexpr const char* kCounts = "SLURM_TASKS_PER_NODE";
 constexpr std::size_t kMostNodes = 1 << 16;
 
+/// Variables that salloc, sbatch or the user may set. With them, srun gives a step fewer CPUs than the job has on the
+/// node: most imply --exact, and so the CPUs of one task.
+constexpr const char* kFewerCpus[] = {"SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK", "SLURM_CPUS_PER_GPU",
+                                      "SLURM_TRES_PER_TASK", "SLURM_EXACT",        "SLURM_EXCLUSIVE",
+                                      "SLURM_HINT"};
+
 [[noreturn]] void fail(const std::string& variable, std::string_view text, const std::string& why) {
   throw Error(Code::usage, "{}={:.200}: {}", as_is(variable), text, as_is(why)).hint("--hosts or --hostfile instead");
 }
@@ -90,6 +96,11 @@ std::string environment(const std::string& name) {
   return value == nullptr ? "" : value;
 }
 
+/// The end of the names of variables for a component of a heterogeneous job.
+std::string het_suffix(int group) {
+  return "_HET_GROUP_" + std::to_string(group);
+}
+
 /// The nodes in the variables of SLURM whose names end in `suffix`. Nothing if they are not set.
 std::optional<std::vector<LaunchHost>> hosts_in_variables(const std::string& suffix, std::optional<int> het_group) {
   const std::string list = kList + suffix, counts = kCounts + suffix;
@@ -134,7 +145,7 @@ std::optional<std::vector<LaunchHost>> allocated_hosts() {
   if (environment("SLURM_HET_SIZE").empty()) return hosts_in_variables("", std::nullopt);
   std::vector<LaunchHost> all;
   for (int group = 0;; ++group) {
-    auto hosts = hosts_in_variables("_HET_GROUP_" + std::to_string(group), group);
+    auto hosts = hosts_in_variables(het_suffix(group), group);
     if (!hosts) break;
     std::ranges::move(*hosts, std::back_inserter(all));
   }
@@ -142,12 +153,20 @@ std::optional<std::vector<LaunchHost>> allocated_hosts() {
   return all;
 }
 
-std::vector<std::string> srun_command(const LaunchHost& node) {
-  // The step runs beside other steps, with all cores that the job has on the node, and does not buffer the output.
-  std::vector<std::string> words{
-      "srun", "--nodes=1", "--ntasks=1", "--overlap", "--cpu-bind=none", "--unbuffered", "--nodelist=" + node.name};
-  if (node.het_group) words.push_back("--het-group=" + std::to_string(*node.het_group));
-  return words;
+bool in_slurm_step() {
+  return !environment("SLURMD_NODENAME").empty();
+}
+
+ProgramStart srun_program(const LaunchHost& node) {
+  // The step runs beside other steps, with all CPUs that the job has on the node, and does not buffer the output.
+  ProgramStart srun{.arguments = {"srun", "--nodes=1", "--ntasks=1", "--overlap", "--cpu-bind=none", "--unbuffered",
+                                  "--nodelist=" + node.name}};
+  if (node.het_group) srun.arguments.push_back("--het-group=" + std::to_string(*node.het_group));
+  for (const char* variable : kFewerCpus) {
+    srun.unset.emplace_back(variable);
+    if (node.het_group) srun.unset.push_back(variable + het_suffix(*node.het_group));
+  }
+  return srun;
 }
 
 }  // namespace ferry

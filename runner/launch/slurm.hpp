@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/process/process.hpp"
 #include "runner/launch/hosts.hpp"
 
 namespace ferry {
@@ -21,7 +22,12 @@ namespace ferry {
 /// The numbers in "2(x3),1": 2, 2, 2, 1. The errors are the same.
 [[nodiscard]] std::vector<int> parse_node_counts(std::string_view text, const std::string& variable);
 
-/// The command that runs a program on a node, without the program itself.
-[[nodiscard]] std::vector<std::string> srun_command(const LaunchHost& node);
+/// Whether this process runs in a step of a SLURM job: a batch script, an interactive step or a task of srun. SLURM
+/// gives such a process only CPUs of the job, but not the command of salloc.
+[[nodiscard]] bool in_slurm_step();
+
+/// The srun that runs a program on a node, on all CPUs that the job has there. The program itself is not yet in the
+/// arguments.
+[[nodiscard]] ProgramStart srun_program(const LaunchHost& node);
 
 }  // namespace ferry

@@ -28,7 +28,8 @@ GRAPH = f"{SAMPLES}/conjugate_gradient.pb"
 SCRIPT = Path(__file__).resolve().parents[2] / "deploy" / "slurm" / "train.sbatch"
 DAEMONS = ("munged", "slurmctld", "slurmd", "srun", "salloc")
 
-# Four tasks on each host, however many cores it has. PMIx keeps folders in TmpFS, which are named alike on all hosts.
+# Four CPUs on each host, however many cores it has: a core then stands for several CPUs. PMIx keeps folders in TmpFS, which are named alike on
+# all hosts.
 CONFIGURATION = """
 ClusterName=ferry
 SlurmctldHost=h1(10.77.0.1)
@@ -43,7 +44,7 @@ SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/slurmd.%n.pid
 TmpFS={folder}/tmp.%n
 ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
+TaskPlugin=task/affinity
 JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 MpiDefault=none
@@ -108,9 +109,10 @@ class Slurm:
 
 
 def on_1(*words, **variables):
-    """Exit code, stdout and stderr of a command on the first host."""
+    """Exit code, stdout and stderr of a command on the first host. Slurm cannot bind more tasks than the host has cores."""
+    variables = {"SLURM_CONF": os.environ["SLURM_CONF"], "SLURM_CPU_BIND": "none", **variables}
     done = subprocess.run([NETNS, "on", "1", *map(str, words)], capture_output=True, text=True, timeout=SECONDS, check=False,
-                          stdin=subprocess.DEVNULL, env=tcp_job.environment(SLURM_CONF=os.environ["SLURM_CONF"], **variables), cwd=os.environ["NETNS_DIR"])
+                          stdin=subprocess.DEVNULL, env=tcp_job.environment(**variables), cwd=os.environ["NETNS_DIR"])
     return done.returncode, done.stdout, done.stderr
 
 
@@ -135,7 +137,6 @@ class BySlurm(unittest.TestCase):
         self.assertEqual(code, 0, said + errors)
         self.assertEqual(json.loads((self.folder / "stats.json").read_text())["world"], 4)
         self.assertEqual(bits(out), self.expected)
-        return errors
 
     def test_srun_numbers_the_tasks_that_meet_over_tcp(self):
         self.check_bits("srun", "-N", 3, "-n", 4, FERRY, "run", GRAPH, "--transport", "tcp", MASTER_ADDR="10.77.0.1", MASTER_PORT="29500",
@@ -168,8 +169,7 @@ class BySlurm(unittest.TestCase):
                         FERRY_RENDEZVOUS=f"file:{self.folder}/notice", FERRY_SECRET="of jobs by slurm")
 
     def test_ferry_launch_in_an_allocation(self):
-        errors = self.check_bits("salloc", "-N", 2, "--ntasks-per-node=2", FERRY, "launch", FERRY, "run", GRAPH)
-        self.assertNotIn("cpu binding", errors)
+        self.check_bits("salloc", "-N", 2, "--ntasks-per-node=2", FERRY, "launch", FERRY, "run", GRAPH)
 
     def test_ferry_launch_in_a_heterogeneous_job(self):
         """Each component has nodes and numbers of tasks of its own."""
@@ -213,9 +213,28 @@ class BySlurm(unittest.TestCase):
         self.assertTrue(weights[0])
         self.assertEqual(*weights)
 
-    def ended(self, *words):
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "there is one core here")
+    def test_a_task_uses_the_cpus_that_slurm_gives_it(self):
+        launch = [FERRY, "launch", "-n", 1]
+        for cpus, words, variables in (
+                (1, ["srun", "-n", 1, "--cpu-bind=cores"], {}), (2, ["srun", "-n", 1, "-c", 2, "--cpu-bind=cores"], {}), (2, ["srun", "-n", 1, "-c", 2], {}),
+                (1, ["salloc", "-w", "h2", "-n", 1, *launch], {}), (2, ["salloc", "-w", "h2", "-n", 2, *launch], {}),
+                (2, ["salloc", "-w", "h2", "-n", 2, *launch], {"SRUN_CPUS_PER_TASK": "1"}), (1, ["salloc", "-w", "h1", "-n", 1, *launch], {})):
+            with self.subTest(words=words, **variables):
+                self.check_cpus(cpus, self.ended(*words, FERRY, "doctor", "--json", **variables))
+        out = self.folder / self.id()
+        number = self.ended("sbatch", "--parsable", "-w", "h1", "-n", 1, "-o", out, "--wrap", f"{FERRY} launch -n 1 {FERRY} doctor --json 2>/dev/null").strip()
+        self.await_said(out, lambda said: not self.ended("squeue", "-h", "-j", number))
+        self.check_cpus(1, out.read_text())
+
+    def check_cpus(self, cpus, said):
+        """What `ferry doctor --json` says of its only task."""
+        task = json.loads(said)["tasks"][0]
+        self.assertEqual((len(task["cpu"]["mask"]), task["threads"]), (cpus, cpus))
+
+    def ended(self, *words, **variables):
         """The output of a command that ends well."""
-        code, said, errors = on_1(*words)
+        code, said, errors = on_1(*words, **variables)
         self.assertEqual(code, 0, said + errors)
         return said
 

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -292,12 +293,12 @@ class Hostfiles(unittest.TestCase):
 class Slurm(unittest.TestCase):
     """In an allocation whose nodes are this host, reached by a program that stands for srun."""
 
-    def launch(self, *words, counts="2,1", srun='shift 6; SLURM_LAUNCH_NODE_IPADDR=127.0.0.1 exec "$@"', nodes="node[07-08]"):
+    def launch(self, *words, counts="2,1", srun='shift 6; SLURM_LAUNCH_NODE_IPADDR=127.0.0.1 exec "$@"', nodes="node[07-08]", **variables):
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "srun").write_text(f'#!/bin/sh\necho "$*" >>{folder}/called\n{srun}\n')
             Path(folder, "srun").chmod(0o755)
             env = dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}", SLURM_JOB_NODELIST=nodes, SLURM_TASKS_PER_NODE=counts,
-                       SSH_CONNECTION="192.0.2.1 1 192.0.2.2 22")
+                       SSH_CONNECTION="192.0.2.1 1 192.0.2.2 22", **variables)
             end = launch(*words, env=env)
             called = Path(folder, "called")
             return end, called.read_text() if called.exists() else ""
@@ -311,6 +312,21 @@ class Slurm(unittest.TestCase):
         lines = [f"--nodes=1 --ntasks=1 --overlap --cpu-bind=none --unbuffered --nodelist=node0{n} {os.path.realpath(FERRY)} launch --agent"
                  for n in (7, 8)]
         self.assertEqual(sorted(called.splitlines()), lines)
+
+    def test_a_step_is_not_limited_to_the_cpus_of_one_task(self):
+        limits = {name: "1" for name in ("SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK", "SLURM_CPUS_PER_GPU", "SLURM_TRES_PER_TASK", "SLURM_EXACT",
+                                         "SLURM_EXCLUSIVE", "SLURM_HINT")}
+        shows = 'echo "CPUs:$SLURM_CPUS_PER_TASK$SRUN_CPUS_PER_TASK$SLURM_CPUS_PER_GPU$SLURM_TRES_PER_TASK$SLURM_EXACT$SLURM_EXCLUSIVE$SLURM_HINT." >&2'
+        (code, _, err), _ = self.launch("true", srun=f"{shows}; exit 1", **limits)
+        self.assertEqual(code, 5)
+        self.assertIn("srun cannot start ferry there: CPUs:.\n", err)
+
+    def test_srun_starts_tasks_on_this_host_unless_a_step_of_the_job_does(self):
+        own = socket.gethostname()
+        for variables, by_srun in ({}, 1), ({"SLURMD_NODENAME": own}, 0):
+            (code, out, err), called = self.launch("echo", "up", nodes=own, counts="2", **variables)
+            self.assertEqual((code, out.count("up"), err), (0, 2, ""))
+            self.assertEqual(called.count("--overlap"), by_srun)
 
     def test_what_srun_says_of_binding_is_left_out(self):
         noise = "echo srun: cluster configuration lacks support for cpu binding >&2"
