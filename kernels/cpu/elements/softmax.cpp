@@ -26,17 +26,27 @@ struct Row {
   [[nodiscard]] T operator[](std::int64_t i) const { return data[i * step]; }
 };
 
+/// The larger of two numbers. Unlike functors::Maximum, it skips NaN and takes either zero, so it needs two
+/// instructions instead of eleven. The results of a row are the same: if one element is NaN, so are exp(NaN - top) and
+/// the sum, and with the sum the whole row; and subtracting 0 or -0 makes no difference to exp().
+struct LargerNumber {
+  template <class T>
+  T operator()(T largest, T x) const {
+    return x > largest ? x : largest;
+  }
+};
+
 template <class T>
 T largest(const Row<T>& row) {
   return fold_lanes(
-      row.n, -math::kInf<T>, [&row](std::int64_t i) { return row[i]; }, functors::Maximum());
+      row.n, -math::kInf<T>, [&row](std::int64_t i) { return row[i]; }, LargerNumber());
 }
 
 /// The sum of exp(x - top).
 template <class T>
 T sum_of_exp(const Row<T>& row, T top) {
   return fold_lanes(
-      row.n, T(0), [&row, top](std::int64_t i) { return math::exp(row[i] - top); }, functors::Add());
+      row.n, T(0), [&row, top](std::int64_t i) { return math::exp_of_negative(row[i] - top); }, functors::Add());
 }
 
 /// Rows that are computed together: a vector has one element of each row.
@@ -66,9 +76,12 @@ Columns<T> fold_columns(std::int64_t n, T start, const Get& get, const Join& joi
 template <class T>
 void softmax_columns(const T* in, std::int64_t n, std::int64_t step, T* out) {
   const Columns<T> top = fold_columns(
-      n, -math::kInf<T>, [&](std::int64_t i, std::int64_t v) { return in[i * step + v]; }, functors::Maximum());
+      n, -math::kInf<T>, [&](std::int64_t i, std::int64_t v) { return in[i * step + v]; }, LargerNumber());
   const Columns<T> total = fold_columns(
-      n, T(0), [&](std::int64_t i, std::int64_t v) { return out[i * step + v] = math::exp(in[i * step + v] - top[v]); },
+      n, T(0),
+      [&](std::int64_t i, std::int64_t v) {
+        return out[i * step + v] = math::exp_of_negative(in[i * step + v] - top[v]);
+      },
       functors::Add());
   Columns<T> scale;
   for (std::int64_t v = 0; v < kColumns; ++v) scale[v] = T(1) / total[v];
@@ -82,7 +95,8 @@ struct Softmax {
   void operator()(const Row<T>& row, T* out) const {
     const T top = largest(row);
     const T total = fold_lanes(
-        row.n, T(0), [&row, top, out](std::int64_t i) { return out[i * row.step] = math::exp(row[i] - top); },
+        row.n, T(0),
+        [&row, top, out](std::int64_t i) { return out[i * row.step] = math::exp_of_negative(row[i] - top); },
         functors::Add());
     const T scale = T(1) / total;
 #pragma omp simd
