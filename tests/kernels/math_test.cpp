@@ -3,11 +3,16 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <random>
+#include <vector>
 
 #include "kernels/functors.hpp"
+#include "kernels/kernel.hpp"
 #include "kernels/scalar_math.hpp"
+#include "ops/math/math.hpp"
+#include "tests/support/evaluate.hpp"
 
 namespace ferry {
 namespace {
@@ -83,6 +88,28 @@ TEST_CASE_TEMPLATE("elementary functions at the edges", T, float, double) {
   CHECK(math::pow(T(0), T(0)) == 1);
   for (T y : {math::exp(nan), math::log(nan), math::tanh(nan), math::sigmoid(nan), math::erf(nan)})
     CHECK(std::isnan(y));
+}
+
+// It tests every n-th float from 0 to 6, each second one negative. FERRY_TEST_FLOATS sets n.
+TEST_CASE("the kernel of erf is within 1.5 ulp, by any instruction set") {
+  const char* const asked = std::getenv("FERRY_TEST_FLOATS");
+  const std::uint32_t n = asked == nullptr ? 97 : static_cast<std::uint32_t>(std::atoi(asked));
+  constexpr std::uint32_t kLast = std::bit_cast<std::uint32_t>(6.0F);
+  constexpr std::size_t kBlock = 1 << 20;
+  const auto erf_of = [](const std::vector<float>& x, const KernelTable& kernels) {
+    Graph g;
+    return test::Evaluator(g, {.kernels = &kernels}).run({erf(g.constant(Tensor::of<float>(x)))})[0];
+  };
+  double largest = 0;
+  std::vector<float> x{-0.0F, math::kInf<float>, -math::kInf<float>, math::kNaN<float>, 3.4e38F, -3.4e38F, 0x1p-149F};
+  for (std::uint32_t i = 0; i <= kLast / n; x.clear()) {
+    for (; i <= kLast / n && x.size() < kBlock; ++i) x.push_back(std::bit_cast<float>(i * n | (i % 2) << 31));
+    const Tensor y = erf_of(x, cpu_kernels());
+    for (std::size_t k = 0; k < x.size(); ++k)
+      largest = std::max(largest, ulps(y.data<float>()[k], std::erf(static_cast<double>(x[k]))));
+    for (const KernelTable& level : cpu_kernel_levels()) CHECK(erf_of(x, level).same_bits(y));
+  }
+  CHECK(largest < 1.5);
 }
 
 TEST_CASE("exp has the same bits by the steps for negative numbers") {
