@@ -114,9 +114,10 @@ struct TcpOptions {
 /// descriptors.
 [[nodiscard]] std::unique_ptr<Transport> tcp_transport(const TcpOptions& options);
 
-/// For callers that end the process without destroying its transports, and have printed `why`. Informs the other tasks
-/// that this task's jobs over TCP have failed with `code` and `why`. Does nothing for jobs of other threads.
-void leave_tcp(Code code, std::string_view why) noexcept;
+/// For callers that end the process without destroying its transports. Informs the other tasks that this task's jobs
+/// over TCP have failed with `code` and `why`. `said`: this task has printed `why`, so the others do not. Does nothing
+/// for jobs of other threads.
+void leave_tcp(Code code, std::string_view why, bool said) noexcept;
 
 /// Wraps `inner`, so that messages between tasks of one host go through shared memory (comm/shm). Everything else uses
 /// `inner`, also messages between tasks that cannot open each other's memory. All tasks call it together; `threads` as
@@ -164,11 +165,11 @@ struct HostedTasks {
 [[nodiscard]] int first_task_of(int process, int tasks, int processes);
 
 /// Does the work of the exit handlers, for callers that end the process without them (such as a handler of
-/// std::terminate, before std::_Exit) and have printed `why`. It leaves all jobs over MPI; they fail with `code` and
-/// `why` unless they were closed. It finalizes MPI if ferry started it. Waits a few seconds at most for the tasks of
-/// failed jobs, and without limit for the tasks of closed jobs. Does nothing if MPI does not run or this thread must
-/// not call MPI.
-void leave_mpi(Code code, std::string_view why) noexcept;
+/// std::terminate, before std::_Exit). It leaves all jobs over MPI; they fail with `code` and `why` unless they were
+/// closed. `said`: this task has printed `why`, so the others do not. It finalizes MPI if ferry started it. Waits a few
+/// seconds at most for the tasks of failed jobs, and without limit for the tasks of closed jobs. Does nothing if MPI
+/// does not run or this thread must not call MPI.
+void leave_mpi(Code code, std::string_view why, bool said) noexcept;
 
 }  // namespace ferry
 #pragma GCC visibility pop

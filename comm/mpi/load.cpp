@@ -246,8 +246,8 @@ std::unique_ptr<Transport> mpi_transport_over(const void* communicator, MpiAbi a
   return mpi.plugin->over(communicator, options);
 }
 
-void leave_mpi(Code code, std::string_view why) noexcept {
-  if (const OpenedMpi* const found = mpi_here) found->plugin->leave(code, why);
+void leave_mpi(Code code, std::string_view why, bool said) noexcept {
+  if (const OpenedMpi* const found = mpi_here) found->plugin->leave(code, why, said);
 }
 
 }  // namespace ferry

@@ -13,7 +13,7 @@
 namespace ferry {
 
 /// Changes whenever MpiPlugin, Transport or a type in their functions changes.
-inline constexpr std::uint32_t kMpiPluginVersion = 1;
+inline constexpr std::uint32_t kMpiPluginVersion = 2;
 
 /// The functions of a plug-in. No handle, status or constant of MPI passes through them, except the communicator of a
 /// program, as a pointer. A plug-in has its own copy of the code of ferry that it uses, so that it also works in a
@@ -35,7 +35,7 @@ struct MpiPlugin {
   /// Call start() first. Errors as mpi_transport_over().
   std::unique_ptr<Transport> (*over)(const void* communicator, const MpiOptions& options) = nullptr;
   /// Implements leave_mpi().
-  void (*leave)(Code code, std::string_view why) noexcept = nullptr;
+  void (*leave)(Code code, std::string_view why, bool said) noexcept = nullptr;
 };
 
 /// The one function that a plug-in exports.

@@ -227,7 +227,7 @@ std::unique_ptr<Transport> tcp_transport(const TcpOptions& options) {
   return transport;
 }
 
-void leave_tcp(Code code, std::string_view why) noexcept {
+void leave_tcp(Code code, std::string_view why, bool said) noexcept {
   try {
     std::vector<std::shared_ptr<Job>> mine;
     {
@@ -236,7 +236,7 @@ void leave_tcp(Code code, std::string_view why) noexcept {
         if (auto alive = job.lock(); alive && alive->on_its_thread()) mine.push_back(std::move(alive));
     }
     for (const auto& job : mine) {
-      job->fail({job->task(), code, std::string(why), true});
+      job->fail({job->task(), code, std::string(why), said});
       job->deliver();
     }
   } catch (const std::exception&) {  // the other tasks see the connections close

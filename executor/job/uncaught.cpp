@@ -28,8 +28,8 @@ std::terminate_handler handler_before = nullptr;
     told = error.is_told_elsewhere();
   }
   if (!told) log_error(text);
-  leave_tcp(code, text);
-  leave_mpi(code, text);
+  leave_tcp(code, text, !told);
+  leave_mpi(code, text, !told);
   std::fflush(nullptr);
   std::_Exit(static_cast<int>(code));
 }

@@ -43,7 +43,7 @@ int act(std::string_view mode) {
   }
   if (mode == "early_exit" && culprit) std::exit(0);
   if (mode == "terminates" && culprit) {
-    leave_mpi(Code::numeric, "loss: NaN");
+    leave_mpi(Code::numeric, "loss: NaN", true);
     std::_Exit(static_cast<int>(Code::numeric));
   }
   if (mode == "early_return" && culprit) return 0;  // destroys `end` without close()

@@ -21,6 +21,7 @@ using namespace ferry;
 bool go_on(std::string_view mode) {
   if (mode == "exit") std::exit(0);
   if (mode == "error") throw Error(Code::numeric, "loss: NaN");
+  if (mode == "told") throw Error(Error(Code::usage, "the feeds differ").told_elsewhere());  // another task prints it
   if (mode == "idle")
     for (;;) pause();
   if (mode == "exception") throw std::runtime_error("vector::at");

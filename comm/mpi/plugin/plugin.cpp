@@ -29,6 +29,6 @@ extern "C" __attribute__((visibility("default"))) const ferry::MpiPlugin* ferry_
       .running = &ferry::mpi::running,
       .start = &ferry::start_world,
       .over = &ferry::over,
-      .leave = [](ferry::Code code, std::string_view why) noexcept { ferry::mpi::leave(code, why); }};
+      .leave = [](ferry::Code code, std::string_view why, bool said) noexcept { ferry::mpi::leave(code, why, said); }};
   return &plugin;
 }

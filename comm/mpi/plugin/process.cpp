@@ -83,14 +83,6 @@ bool may_call() {
          (std::this_thread::get_id() == self.thread || std::all_of(self.jobs.begin(), self.jobs.end(), unused));
 }
 
-void leave(Code code, std::string_view why, bool said) {
-  if (!may_call()) return;
-  const bool all_left = leave_all_jobs(code, why, said);
-  if (!all_left && process().started_by_ferry) MPI_Abort(MPI_COMM_WORLD, exit_code());
-  process().jobs.clear();
-  if (process().started_by_ferry) MPI_Finalize();
-}
-
 void at_exit() {
   leave(Code::peer_lost, "the process ended before the job was done (exit without close)", false);
 }
@@ -182,8 +174,12 @@ void watch(std::shared_ptr<MpiJob> job) {
   jobs.push_back(std::move(job));
 }
 
-void leave(Code code, std::string_view why) noexcept {
-  leave(code, why, true);
+void leave(Code code, std::string_view why, bool said) noexcept {
+  if (!may_call()) return;
+  const bool all_left = leave_all_jobs(code, why, said);
+  if (!all_left && process().started_by_ferry) MPI_Abort(MPI_COMM_WORLD, exit_code());
+  process().jobs.clear();
+  if (process().started_by_ferry) MPI_Finalize();
 }
 
 }  // namespace ferry::mpi

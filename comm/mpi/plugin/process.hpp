@@ -21,7 +21,7 @@ void start();
 [[nodiscard]] bool running();
 
 /// Implements leave_mpi().
-void leave(Code code, std::string_view why) noexcept;
+void leave(Code code, std::string_view why, bool said) noexcept;
 
 /// The library's name and version. Does not start MPI.
 [[nodiscard]] std::string library_version();
