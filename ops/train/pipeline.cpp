@@ -17,7 +17,7 @@
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
 #include "ops/train/row_sums.hpp"
-#include "ops/train/stages.hpp"
+#include "ops/train/stages/cut_stages.hpp"
 
 namespace ferry {
 namespace {

@@ -19,7 +19,7 @@
 #include "ops/nn/layers.hpp"
 #include "ops/nn/nn.hpp"
 #include "ops/train/loss.hpp"
-#include "ops/train/stages.hpp"
+#include "ops/train/stages/cut_stages.hpp"
 #include "tests/ops/support.hpp"
 #include "tests/support/evaluate.hpp"
 

@@ -1,4 +1,4 @@
-#include "ops/train/stages.hpp"
+#include "ops/train/stages/cut_stages.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -17,25 +17,26 @@ constexpr std::int64_t kSlack = 20;  // the slowest part may take 1/kSlack more 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
 /// Whether `stages` parts suffice if no part may take longer than `longest`.
-bool fits(std::span<const std::int64_t> times, std::size_t stages, std::int64_t longest) {
+bool fits(std::span<const std::int64_t> times, const HeldBytes& held, std::size_t stages, std::int64_t longest) {
   std::size_t parts = 1;
-  std::int64_t now = 0;
-  for (const std::int64_t time : times) {
-    if (time > longest) return false;
-    if (now + time > longest) {
+  std::int64_t now = 0, bytes = 0;
+  for (std::size_t op = 0; op < times.size(); ++op) {
+    if (times[op] > longest || held.of(op) > held.most) return false;
+    if (now + times[op] > longest || bytes > held.most - held.of(op)) {
       ++parts;
-      now = 0;
+      now = bytes = 0;
     }
-    now += time;
+    now += times[op];
+    bytes += held.of(op);
   }
   return parts <= stages;
 }
 
-std::int64_t shortest(std::span<const std::int64_t> times, std::size_t stages) {
+std::int64_t shortest(std::span<const std::int64_t> times, const HeldBytes& held, std::size_t stages) {
   std::int64_t low = 0, high = std::accumulate(times.begin(), times.end(), std::int64_t{0}, add_times);
   while (low < high) {
     const std::int64_t middle = low + (high - low) / 2;
-    if (fits(times, stages, middle))
+    if (fits(times, held, stages, middle))
       high = middle;
     else
       low = middle + 1;
@@ -57,22 +58,29 @@ std::vector<std::int64_t> bytes_kept(const Graph& graph, std::span<const OpId> o
   return kept;
 }
 
-/// The first op of each part if each part takes from `shortest` to `longest`, and the fewest bytes go from part to
-/// part. Empty if there are no such parts.
+/// The first op of each part if each part takes from `shortest` to `longest` within the limit of memory, and the fewest
+/// bytes go from part to part. Empty if there are no such parts.
 std::vector<std::size_t> cut_between(std::span<const std::int64_t> times, std::span<const std::int64_t> bytes,
-                                     std::size_t stages, std::int64_t shortest, std::int64_t longest) {
+                                     const HeldBytes& held, std::size_t stages, std::int64_t shortest,
+                                     std::int64_t longest) {
   const std::size_t ops = times.size();
   // fewest[s][n]: the fewest bytes between s + 1 parts of the first n ops; from[s][n]: the first op of the last such
   // part.
   std::vector<std::vector<std::int64_t>> fewest(stages, std::vector<std::int64_t>(ops + 1, kNever));
   std::vector<std::vector<std::size_t>> from(stages, std::vector<std::size_t>(ops + 1));
-  std::int64_t time = 0;
-  for (std::size_t n = 1; n <= ops && (time = add_times(time, times[n - 1])) <= longest; ++n)
+  std::int64_t time = 0, left = held.most;  // of the part up to now: its time, and the bytes that it may still hold
+  const auto add = [&](std::size_t op) {
+    time = add_times(time, times[op]);
+    left -= held.of(op);
+    return time <= longest && left >= 0;
+  };
+  for (std::size_t n = 1; n <= ops && add(n - 1); ++n)
     if (time >= shortest) fewest[0][n] = 0;
   for (std::size_t s = 1; s < stages; ++s)
     for (std::size_t n = s + 1; n <= ops; ++n) {
       time = 0;
-      for (std::size_t begin = n; begin-- > s && (time = add_times(time, times[begin])) <= longest;) {
+      left = held.most;
+      for (std::size_t begin = n; begin-- > s && add(begin);) {
         if (time < shortest || fewest[s - 1][begin] == kNever) continue;
         const std::int64_t moved = fewest[s - 1][begin] + bytes[begin - 1];
         if (moved >= fewest[s][n]) continue;
@@ -153,19 +161,29 @@ std::vector<bool> find_trained(const Graph& graph) {
   return trained;
 }
 
+/// The bytes of the part that holds the most.
+std::int64_t most_held(std::span<const std::int64_t> held, std::span<const std::size_t> first) {
+  std::int64_t most = 0;
+  for (std::size_t s = 0; s < first.size(); ++s) {
+    const auto end = s + 1 < first.size() ? held.begin() + static_cast<std::ptrdiff_t>(first[s + 1]) : held.end();
+    most = std::max(most, std::accumulate(held.begin() + static_cast<std::ptrdiff_t>(first[s]), end, std::int64_t{0}));
+  }
+  return most;
+}
+
 }  // namespace
 
 std::vector<std::size_t> cut_evenly(std::span<const std::int64_t> times, std::span<const std::int64_t> bytes,
-                                    std::size_t stages) {
-  const std::int64_t best = shortest(times, stages), longest = best + best / kSlack;
+                                    std::size_t stages, const HeldBytes& held) {
+  const std::int64_t best = shortest(times, held, stages), longest = best + best / kSlack;
   const std::int64_t all = std::accumulate(times.begin(), times.end(), std::int64_t{0}, add_times);
   const std::int64_t half = all / static_cast<std::int64_t>(2 * stages);
-  const std::vector<std::size_t> first = cut_between(times, bytes, stages, half, longest);
-  return first.empty() ? cut_between(times, bytes, stages, 0, longest) : first;
+  const std::vector<std::size_t> first = cut_between(times, bytes, held, stages, half, longest);
+  return first.empty() ? cut_between(times, bytes, held, stages, 0, longest) : first;
 }
 
 std::vector<std::size_t> cut_into_stages(const Graph& graph, std::span<const OpId> ops, std::size_t stages,
-                                         const ComputeCosts& costs) {
+                                         const ComputeCosts& costs, const StageMemory& memory) {
   const PlannedTimes planned(graph, costs);
   const std::vector<bool> trained = find_trained(graph);
   std::vector<std::int64_t> times;
@@ -174,7 +192,11 @@ std::vector<std::size_t> cut_into_stages(const Graph& graph, std::span<const OpI
     const auto passes = trained[id] ? 1 + std::ranges::count_if(graph.op(id).inputs(), has_gradient) : 1;
     times.push_back(repeat_time(planned.of(graph.op(id)), passes));
   }
-  return cut_evenly(times, bytes_kept(graph, ops), stages);
+  const std::vector<std::int64_t> bytes = bytes_kept(graph, ops);
+  std::vector<std::size_t> fastest = cut_evenly(times, bytes, stages);
+  if (memory.saved_percent == 0) return fastest;
+  const std::int64_t most = most_held(memory.of_ops, fastest), least = shortest(memory.of_ops, {}, stages);
+  return cut_evenly(times, bytes, stages, {memory.of_ops, most - (most - least) / 100 * memory.saved_percent});
 }
 
 }  // namespace ferry
