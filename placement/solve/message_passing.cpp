@@ -26,7 +26,7 @@ std::vector<std::int64_t> transposed(const std::vector<std::int64_t>& table, std
 
 }  // namespace
 
-MessagePassing::MessagePassing(const Problem& problem) : problem_(problem) {
+MessagePassing::MessagePassing(const Problem& problem) {
   for (const std::vector<std::int64_t>& costs : problem.costs) {
     nodes_.push_back({costs_.size(), costs.size(), {}, {}, 1});
     costs_.insert(costs_.end(), costs.begin(), costs.end());
@@ -48,7 +48,7 @@ MessagePassing::MessagePassing(const Problem& problem) : problem_(problem) {
   for (Node& node : nodes_)
     node.shares = static_cast<std::int64_t>(std::max({node.before.size(), node.after.size(), std::size_t{1}}));
   best_.assign(nodes_.size(), 0);
-  best_value_ = problem_.value(best_);
+  best_value_ = value(best_);
 }
 
 void MessagePassing::pass() {
@@ -157,8 +157,17 @@ void MessagePassing::improve() {
   keep_if_better(choices);
 }
 
+std::int64_t MessagePassing::value(const std::vector<std::uint32_t>& choices) const {
+  std::int64_t sum = 0;
+  for (std::size_t number = 0; number < nodes_.size(); ++number)
+    sum = add_costs(sum, costs_[nodes_[number].first + choices[number]]);
+  for (const Edge& edge : edges_)
+    sum = add_costs(sum, edge.table->by_a[choices[edge.a] * nodes_[edge.b].size + choices[edge.b]]);
+  return sum;
+}
+
 void MessagePassing::keep_if_better(const std::vector<std::uint32_t>& choices) {
-  const std::int64_t cost = problem_.value(choices);
+  const std::int64_t cost = value(choices);
   if (cost >= best_value_) return;
   best_ = choices;
   best_value_ = cost;

@@ -11,7 +11,7 @@
 namespace ferry {
 
 /// Improves a lower bound pass by pass, and finds good choices at the same time. The bound is exact: messages are
-/// integers, and shares of a cost are rounded down. The problem must outlive it.
+/// integers, and shares of a cost are rounded down.
 class MessagePassing {
  public:
   explicit MessagePassing(const Problem& problem);
@@ -57,12 +57,13 @@ class MessagePassing {
   std::int64_t send(std::size_t answer, const Costs& edge, std::size_t message, std::size_t size);
   /// Chooses for a node, given the choices of all earlier nodes.
   void choose(std::size_t node, std::vector<std::uint32_t>& choices);
+  /// The cost of the choices, read from the shared tables, which the cache has.
+  [[nodiscard]] std::int64_t value(const std::vector<std::uint32_t>& choices) const;
   void keep_if_better(const std::vector<std::uint32_t>& choices);
   [[nodiscard]] std::span<const std::int64_t> costs_of(const Node& node) const {
     return std::span(costs_).subspan(node.first, node.size);
   }
 
-  const Problem& problem_;
   std::vector<Node> nodes_;
   std::vector<Edge> edges_;
   std::map<Costs, Table> tables_;  ///< the key is Table::by_a and the number of rows

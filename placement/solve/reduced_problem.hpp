@@ -17,14 +17,6 @@ class ReducedProblem {
   /// neighbours, until nothing more can be reduced.
   void reduce();
 
-  /// Removes the choices of a variable that are not in `kept`, which has at least one. The minimal cost may
-  /// increase; the caller decides whether this is acceptable.
-  void keep(std::uint32_t variable, const std::vector<bool>& kept);
-
-  /// Eliminates all remaining variables, in the order of the sizes of their tables. Returns false, and may leave some
-  /// variables, if a table would have more than `most` entries.
-  [[nodiscard]] bool eliminate_all(double most);
-
   /// The remaining problem. Its variables are remaining_variables(), in order.
   [[nodiscard]] Problem rest() const;
   /// The remaining variables, ascending.
@@ -47,6 +39,8 @@ class ReducedProblem {
   [[nodiscard]] std::size_t size(std::uint32_t variable) const { return costs_[variable].size(); }
   void add_table(std::uint32_t a, std::uint32_t b, const std::vector<std::int64_t>& table);
   [[nodiscard]] bool remove_dominated(std::uint32_t variable);
+  /// Removes the choices of a variable that are not in `kept`, which has at least one.
+  void keep(std::uint32_t variable, const std::vector<bool>& kept);
   [[nodiscard]] bool dominates(std::uint32_t variable, std::size_t better, std::size_t worse) const;
   /// Eliminates a variable that has at most two neighbours.
   void eliminate(std::uint32_t variable);

@@ -1,11 +1,32 @@
 #include <algorithm>
+#include <utility>
+#include <vector>
 
+#include "placement/solve/eliminate.hpp"
 #include "placement/solve/message_passing.hpp"
 #include "placement/solve/problem.hpp"
 #include "placement/solve/reduced_problem.hpp"
 
 namespace ferry {
 namespace {
+
+/// The problem with only these choices of each variable.
+Problem with_choices(const Problem& problem, const std::vector<std::vector<std::uint32_t>>& kept) {
+  Problem few;
+  for (std::size_t variable = 0; variable < kept.size(); ++variable) {
+    std::vector<std::int64_t> costs;
+    for (const std::uint32_t choice : kept[variable]) costs.push_back(problem.costs[variable][choice]);
+    few.add(std::move(costs));
+  }
+  for (const Problem::Edge& edge : problem.edges) {
+    const std::size_t columns = problem.costs[edge.b].size();
+    Problem::Edge& made = few.edges.emplace_back(Problem::Edge{edge.a, edge.b, {}});
+    made.costs.reserve(kept[edge.a].size() * kept[edge.b].size());
+    for (const std::uint32_t a : kept[edge.a])
+      for (const std::uint32_t b : kept[edge.b]) made.costs.push_back(edge.costs[a * columns + b]);
+  }
+  return few;
+}
 
 class Solver {
  public:
@@ -15,9 +36,8 @@ class Solver {
   }
 
   Solution run() {
-    ReducedProblem exact(rest_);
-    if (exact.eliminate_all(limits_.table)) {
-      keep_if_better(exact.expand({}));
+    if (const auto exact = eliminate_all(rest_, limits_.table)) {
+      keep_if_better(*exact);
       best_.bound = best_.value;
     } else {
       pass_messages();
@@ -49,18 +69,28 @@ class Solver {
   void eliminate_nearly_best(const MessagePassing& messages) {
     for (const std::int64_t share : {1'000'000'000, 1'000'000, 10'000}) {
       if (is_solved()) return;
-      ReducedProblem few(rest_);
-      for (std::uint32_t variable = 0; variable < rest_.costs.size(); ++variable) {
-        std::vector<bool> kept(rest_.costs[variable].size());
-        for (std::size_t choice = 0; choice < kept.size(); ++choice)
-          kept[choice] =
-              messages.excess(variable, choice) <= best_.bound / share || messages.best()[variable] == choice;
-        few.keep(variable, kept);
-      }
+      const std::vector<std::vector<std::uint32_t>> kept = nearly_best(messages, best_.bound / share);
+      ReducedProblem few(with_choices(rest_, kept));
       few.reduce();
-      if (!few.eliminate_all(limits_.table)) return;
-      keep_if_better(few.expand({}));
+      const auto of_few = eliminate_all(few.rest(), limits_.table);
+      if (!of_few) return;
+      std::vector<std::uint32_t> found = few.expand(*of_few);
+      for (std::size_t variable = 0; variable < found.size(); ++variable)
+        found[variable] = kept[variable][found[variable]];
+      keep_if_better(found);
     }
+  }
+
+  /// For each variable, the choices that cost at most `more` more than the best by message passing, ascending; and the
+  /// choice of the best solution.
+  [[nodiscard]] std::vector<std::vector<std::uint32_t>> nearly_best(const MessagePassing& messages,
+                                                                    std::int64_t more) const {
+    std::vector<std::vector<std::uint32_t>> kept(rest_.costs.size());
+    for (std::uint32_t variable = 0; variable < kept.size(); ++variable)
+      for (std::uint32_t choice = 0; choice < rest_.costs[variable].size(); ++choice)
+        if (messages.excess(variable, choice) <= more || messages.best()[variable] == choice)
+          kept[variable].push_back(choice);
+    return kept;
   }
 
   void keep_if_better(const std::vector<std::uint32_t>& of_rest) {
