@@ -11,6 +11,7 @@
 #include "placement/choose/choose_mesh.hpp"
 #include "placement/choose/find_annotations.hpp"
 #include "placement/choose/judge.hpp"
+#include "placement/choose/stage_candidates.hpp"
 #include "placement/class/capture_stretches.hpp"
 #include "placement/class/check_budget.hpp"
 #include "placement/class/copy_between_devices.hpp"
@@ -134,12 +135,13 @@ struct PlanRequest {
   const KernelLookup& kernels;
 };
 
-/// The program after all passes. `mesh` or `tried` decides the placement of ops without an annotation.
+/// The program after all passes. `place` or `tried` decides the placement of ops without an annotation.
 Program placed(const PassRunner& pipeline, const PlanRequest& request, const PlanOptions& options,
-               const std::optional<AutoMesh>& mesh, std::optional<TriedAnnotations> tried = {}) {
+               const AutoPlace& place, std::optional<TriedAnnotations> tried = {}) {
   Program program = pipeline.program(kSelect, [&] {
     Program selected = select(request.graph, request.signature, request.topology, request.kernels, options);
-    selected.auto_mesh = mesh;
+    selected.auto_mesh = place.mesh;
+    selected.auto_stages = place.stages;
     selected.tried = std::move(tried);
     return selected;
   });
@@ -203,9 +205,7 @@ std::optional<LayoutAnnotations> annotations_of(const Program& program, const Pl
   const PlanOptions options = without_reports(given);
   const PassRunner pipeline(options);
   const MemoryLimits limits = limits_of(request);
-  const auto place = [&](TriedAnnotations tried) {
-    return placed(pipeline, request, options, std::nullopt, std::move(tried));
-  };
+  const auto place = [&](TriedAnnotations tried) { return placed(pipeline, request, options, {}, std::move(tried)); };
   return find_annotations(program, {place, [&](const Program& annotated) {
                                       return !limits.any() || limits.allow(lowered(pipeline, annotated));
                                     }});
@@ -219,21 +219,22 @@ MeshChoice decided_mesh(const PlanRequest& request, const std::function<MeshPlan
       MeshChoice choice = choose_mesh(request.topology, planning_of(same ? request.signature : *deciding));
       choice.report.entry = "train";
       if (!same) choice.program.reset();
-      if (!choice.mesh) return choice;
-      choice.mesh->of_request =
+      if (!choice.place.mesh) return choice;
+      AutoMesh& mesh = *choice.place.mesh;
+      mesh.of_request =
           deciding->fetches == request.signature.fetches && deciding->targets == request.signature.targets;
       if (same)
-        choice.mesh->variables.clear();  // the choices contain the layouts of variables
+        mesh.variables.clear();  // the choices contain the layouts of variables
       else
-        choice.mesh->choices.clear();  // they are for the deciding request, which has other ops
+        mesh.choices.clear();  // they are for the deciding request, which has other ops
       return choice;
     } catch (const Error& error) {
       if (error.code() != Code::plan) throw;
     }
   MeshChoice choice = choose_mesh(request.topology, planning_of(request.signature));
-  if (!choice.mesh) return choice;
-  choice.mesh->of_request = true;
-  choice.mesh->variables.clear();
+  if (!choice.place.mesh) return choice;
+  choice.place.mesh->of_request = true;
+  choice.place.mesh->variables.clear();
   return choice;
 }
 
@@ -245,14 +246,16 @@ MeshChoice chosen_mesh(const PlanRequest& request, const PlanOptions& given) {
   const PassRunner pipeline(options);
   const MemoryLimits limits = limits_of(request);
   const auto planning_of = [&](const Signature& signature) {
-    const auto place = [&](const std::optional<AutoMesh>& mesh) {
-      return placed(pipeline, {request.graph, signature, request.topology, request.kernels}, options, mesh);
+    const auto place = [&](const AutoPlace& where) {
+      return placed(pipeline, {request.graph, signature, request.topology, request.kernels}, options, where);
     };
-    return MeshPlanning{place, [&](const Program& program) { return lowered(pipeline, program); }, limits};
+    const auto stages = [&] { return stage_candidates(request.graph, signature, request.topology); };
+    return MeshPlanning{place, [&](const Program& program) { return lowered(pipeline, program); }, stages, limits};
   };
   MeshChoice choice = decided_mesh(request, planning_of);
-  if (choice.mesh && choice.mesh->choices.empty() && limits.any()) {
-    set_fitting_choices(*choice.mesh, planning_of(request.signature));
+  std::optional<AutoMesh>& mesh = choice.place.mesh;
+  if (mesh && mesh->choices.empty() && limits.any()) {
+    set_fitting_choices(*mesh, planning_of(request.signature));
     choice.program.reset();
   }
   return choice;
@@ -299,7 +302,7 @@ PlanResult make_plan(const Graph& graph, const Signature& signature, const Topol
   }
   const bool reports = options.reasons || options.on_pass || !options.compared.empty();
   Program program =
-      choice.program && !reports ? std::move(*choice.program) : placed(pipeline, request, options, choice.mesh);
+      choice.program && !reports ? std::move(*choice.program) : placed(pipeline, request, options, choice.place);
   if (options.step_estimate) result.step = estimate_step(program);
   if (result.placement) result.placement->alternatives = std::move(program.alternatives);
   if (result.placement && options.annotations)

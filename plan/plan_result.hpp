@@ -64,16 +64,17 @@ struct Alternative {
   double found_seconds = 0;
 };
 
-/// The layouts that placement by itself chose, as annotations. With them, and without Placing::automatic, the graph has
-/// about the same plan.
+/// The layouts or the stages that placement by itself chose, as annotations. With them, and without Placing::automatic,
+/// the graph has about the same plan.
 struct LayoutAnnotations {
   struct OfOp {
     std::string op;
     SourceLine line;
-    std::vector<Layout> layouts;  ///< for each output; all have the same layout
-    bool in_body = false;         ///< the op is in a body of control flow
+    std::vector<Layout> layouts;   ///< for each output; all have the same layout. Empty for stages
+    bool in_body = false;          ///< the op is in a body of control flow
+    std::optional<int> task = {};  ///< for stages: the task of the op's stage
   };
-  std::vector<std::int64_t> axes;  ///< sizes of the mesh of all tasks
+  std::vector<std::int64_t> axes;  ///< sizes of the mesh of all tasks; empty for stages
   std::vector<OfOp> ops;           ///< in plan order
   double step_seconds = 0;         ///< the planned time of a step with the annotations
 };
@@ -81,7 +82,7 @@ struct LayoutAnnotations {
 /// How placement by itself (Placing::automatic) made its choice. Times are planned times of a step.
 struct AutoPlacement {
   struct Candidate {
-    std::string name;  ///< "as annotated", "mesh 4 with whole variables", "mesh 2x2"
+    std::string name;  ///< "as annotated", "mesh 4 with whole variables", "mesh 2x2", "pipeline of 2 stages"
     double step_seconds = 0;
   };
   std::string entry;                  ///< the entry for which the choice was made; empty: the request itself
@@ -91,7 +92,7 @@ struct AutoPlacement {
   /// times of a task.
   double step_seconds = 0, computing_seconds = 0, message_seconds = 0;
   /// The cost of the chosen layouts in the model that they minimize, and a lower bound of the cost of all layouts on
-  /// this mesh. Both are 0 if the graph's annotations decide all layouts.
+  /// this mesh. Both are 0 if the graph's annotations decide all layouts, and for stages.
   double model_seconds = 0, bound_seconds = 0;
   /// Set if placement was changed so that each task has enough memory; 0 if the fastest placement fits. They are the
   /// planned memory of the task that needs the most, and the memory of the layouts in the model. The bound holds for

@@ -20,7 +20,7 @@ void choose_layouts(Program& program) {
   const LayoutModel model = LayoutModel::of(program);
   const Problem& problem = model.problem();
   const Solution solution =
-      mesh.choices.empty() ? solve(problem) : Solution{mesh.choices, problem.value(mesh.choices), 0};
+      mesh.choices.empty() ? solve(problem) : Solution{mesh.choices, problem.value(mesh.choices), mesh.choices_bound};
   if (solution.value >= kImpossible) return;  // the annotations leave the model no choice; reshard chooses op by op
   program.chosen = model.layouts(solution.choices);
   program.choices = solution.choices;
@@ -33,7 +33,7 @@ void choose_layouts(Program& program) {
                                .bound *
                            model.unit();
   program.chosen_bytes = model.memory().peak(problem, solution.choices).bytes;
-  if (mesh.finds_frontier) program.frontier = frontier(problem, model.memory());
+  if (mesh.finds_frontier) program.frontier = frontier(problem, model.memory(), solution);
   if (program.options.dumps_problem) program.problem = problem_text(problem, model.memory(), solution.choices);
   if (!program.options.compared.empty()) program.alternatives = compare_layouts(program, program.options.compared);
 }

@@ -22,11 +22,12 @@ namespace {
 /// The largest job, in tasks, for which meshes with two axes other than hosts × tasks of a host are tried.
 constexpr std::int64_t kMostTasksForFactors = 16;
 
-std::string name_of(const std::optional<AutoMesh>& mesh) {
-  if (!mesh) return "as annotated";
+std::string name_of(const AutoPlace& place) {
+  if (place.stages) return "pipeline of " + plural(place.stages->count, "stage");
+  if (!place.mesh) return "as annotated";
   std::vector<std::string> sizes;
-  for (const std::int64_t size : mesh->axes) sizes.push_back(std::to_string(size));
-  return "mesh " + join(sizes, "x") + (mesh->replicates_variables ? " with whole variables" : "");
+  for (const std::int64_t size : place.mesh->axes) sizes.push_back(std::to_string(size));
+  return "mesh " + join(sizes, "x") + (place.mesh->replicates_variables ? " with whole variables" : "");
 }
 
 /// The number of hosts if all have the same number of tasks, with consecutive numbers; else 1.
@@ -42,17 +43,17 @@ std::int64_t even_hosts(const Topology& topology) {
   return count;
 }
 
-std::vector<std::optional<AutoMesh>> candidates(const Topology& topology) {
+std::vector<AutoPlace> candidates(const Topology& topology) {
   const auto tasks = static_cast<std::int64_t>(topology.size());
-  std::vector<std::optional<AutoMesh>> all{std::nullopt};
+  std::vector<AutoPlace> all{AutoPlace{}};
   if (tasks == 1) return all;
-  all.push_back(AutoMesh{{tasks}, true});
-  all.push_back(AutoMesh{{tasks}, false});
+  all.push_back({AutoMesh{{tasks}, true}});
+  all.push_back({AutoMesh{{tasks}, false}});
   std::set<std::int64_t> firsts;
   if (const std::int64_t hosts = even_hosts(topology); hosts > 1 && hosts < tasks) firsts.insert(hosts);
   for (std::int64_t first = 2; first < tasks && tasks <= kMostTasksForFactors; ++first)
     if (tasks % first == 0) firsts.insert(first);
-  for (const std::int64_t first : firsts) all.push_back(AutoMesh{{first, tasks / first}, false});
+  for (const std::int64_t first : firsts) all.push_back({AutoMesh{{first, tasks / first}, false}});
   return all;
 }
 
@@ -70,7 +71,7 @@ double seconds(std::int64_t picoseconds) {
 
 /// A placement that was planned.
 struct Trial {
-  std::optional<AutoMesh> mesh;
+  AutoPlace place;
   Program program;
   StepTime time;
   std::int64_t bound = 0;        // lower bound in picoseconds: by the model, no layouts take less
@@ -82,13 +83,14 @@ class MeshChooser {
  public:
   explicit MeshChooser(const MeshPlanning& planning) : planning_(planning) {}
 
-  void run(const std::vector<std::optional<AutoMesh>>& meshes) {
-    for (const std::optional<AutoMesh>& mesh : meshes) add(planned(mesh));
+  /// Compares these placements and, if the fastest does not fit the limits, these and stages.
+  void run(const std::vector<AutoPlace>& places, const std::function<std::vector<AutoStages>()>& stages) {
+    for (const AutoPlace& place : places) add(planned(place));
     if (trials_.empty()) std::rethrow_exception(failed_);
     if (!planning_.limits.any() || fits(*fastest())) return;
     limited_ = true;
-    trials_.clear();
-    for (const std::optional<AutoMesh>& mesh : meshes) add(planned_to_fit(mesh));
+    for (Trial& trial : std::exchange(trials_, {})) add(planned_to_fit(std::move(trial)));
+    for (AutoStages& some : stages()) add_stages(std::move(some));
     if (trials_.empty()) throw *refusal_;
     bound_within_memory(*fastest());
   }
@@ -106,15 +108,15 @@ class MeshChooser {
   /// Takes the program of the fastest trial.
   MeshChoice choice() {
     Trial& best = *fastest();
-    MeshChoice choice{best.mesh, {}, {}};
-    if (best.mesh) {
-      choice.mesh->variables = layouts_of_variables(best.program);
-      choice.mesh->choices = best.program.choices;
-      choice.mesh->finds_frontier = false;
-      choice.mesh->most_bytes = most_bytes();
+    MeshChoice choice{best.place, {}, {}};
+    if (std::optional<AutoMesh>& mesh = choice.place.mesh) {
+      mesh->variables = layouts_of_variables(best.program);
+      mesh->choices = best.program.choices;
+      mesh->finds_frontier = false;
+      mesh->most_bytes = most_bytes();
     }
     AutoPlacement& report = choice.report;
-    for (const Trial& trial : trials_) report.candidates.push_back({name_of(trial.mesh), seconds(trial.time.step)});
+    for (const Trial& trial : trials_) report.candidates.push_back({name_of(trial.place), seconds(trial.time.step)});
     report.taken = static_cast<std::size_t>(fastest() - trials_.begin());
     report.step_seconds = seconds(best.time.step);
     report.computing_seconds = seconds(best.time.computing);
@@ -136,12 +138,24 @@ class MeshChooser {
     if (trial) trials_.push_back(std::move(*trial));
   }
 
-  std::optional<Trial> planned(const std::optional<AutoMesh>& mesh) {
+  /// Adds the stages if their plan fits the memory limits. Of those with equally many stages, keeps the fastest.
+  void add_stages(AutoStages stages) {
+    std::optional<Trial> trial = planned({{}, std::move(stages)});
+    if (!trial || !fits(*trial)) return;
+    const int count = trial->place.stages->count;
+    const bool is_new = trials_.empty() || !trials_.back().place.stages || trials_.back().place.stages->count != count;
+    if (is_new)
+      trials_.push_back(std::move(*trial));
+    else if (trial->time.step < trials_.back().time.step)
+      trials_.back() = std::move(*trial);
+  }
+
+  std::optional<Trial> planned(const AutoPlace& place) {
     try {
-      Program program = planning_.placed(mesh);
+      Program program = planning_.placed(place);
       const StepTime time = judge(program);
       const std::int64_t bound = program.chosen_bound;
-      return Trial{mesh, std::move(program), time, bound};
+      return Trial{place, std::move(program), time, bound};
     } catch (const Error& error) {
       if (error.code() != Code::plan) throw;
       if (!failed_) failed_ = std::current_exception();
@@ -149,18 +163,24 @@ class MeshChooser {
     }
   }
 
-  /// Plans the mesh with each of the layouts of the frontier, and returns the fastest plan that fits the memory limits.
-  std::optional<Trial> planned_to_fit(std::optional<AutoMesh> mesh) {
+  /// Plans the mesh of the trial with each of the layouts of the frontier, and returns the fastest plan that fits the
+  /// memory limits.
+  std::optional<Trial> planned_to_fit(Trial trial) {
+    AutoPlace place = trial.place;
+    LayoutFrontier frontier;
+    if (!trial.program.choices.empty()) {
+      place.mesh->choices = trial.program.choices;
+      place.mesh->choices_bound = trial.program.chosen_bound / trial.program.cost_unit;
+      place.mesh->finds_frontier = true;
+      frontier = planning_.placed(place).frontier;
+      place.mesh->finds_frontier = false;
+    }
     std::optional<Trial> best;
-    LayoutFrontier frontier{{{}}, {}, {}};
-    for (std::size_t point = 0; point < frontier.points.size(); ++point) {
-      if (mesh) {
-        mesh->choices = frontier.points[point].choices;
-        mesh->finds_frontier = point == 0;
-      }
-      std::optional<Trial> trial = planned(mesh);
-      if (trial && !trial->program.frontier.points.empty()) frontier = trial->program.frontier;
-      if (trial && (!best || trial->time.step < best->time.step) && fits(*trial)) best = std::move(trial);
+    if (fits(trial)) best = std::move(trial);
+    for (std::size_t point = 1; point < frontier.points.size(); ++point) {
+      place.mesh->choices = frontier.points[point].choices;
+      std::optional<Trial> slim = planned(place);
+      if (slim && (!best || slim->time.step < best->time.step) && fits(*slim)) best = std::move(slim);
     }
     if (best) best->bound = bound_within(frontier, best->model_limit) * best->program.cost_unit;
     return best;
@@ -168,13 +188,14 @@ class MeshChooser {
 
   /// Raises the trial's bound to a lower bound of all layouts that take at most the memory of its limit by the model.
   void bound_within_memory(Trial& trial) {
-    if (!trial.mesh || trial.program.choices.empty()) return;
-    std::optional<AutoMesh> mesh = trial.mesh;
-    mesh->finds_frontier = false;
-    mesh->choices = trial.program.choices;
-    mesh->most_bytes = trial.model_limit;
-    mesh->bounds_within_memory = true;
-    if (const std::optional<Trial> bounded = planned(mesh)) trial.bound = std::max(trial.bound, bounded->bound);
+    if (!trial.place.mesh || trial.program.choices.empty()) return;
+    AutoMesh mesh = *trial.place.mesh;
+    mesh.finds_frontier = false;
+    mesh.choices = trial.program.choices;
+    mesh.most_bytes = trial.model_limit;
+    mesh.bounds_within_memory = true;
+    if (const std::optional<Trial> bounded = planned(AutoPlace{std::move(mesh)}))
+      trial.bound = std::max(trial.bound, bounded->bound);
   }
 
   /// Finishes the plan and checks its memory. Keeps the error of the plan that exceeds the limits by the fewest bytes.
@@ -187,7 +208,7 @@ class MeshChooser {
     if (need->left() >= 0) return true;
     if (refusal_ && need->left() <= most_left_) return false;
     most_left_ = need->left();
-    refusal_ = MemoryLimits::refusal(plan, *need, name_of(trial.mesh));
+    refusal_ = MemoryLimits::refusal(plan, *need, name_of(trial.place));
     return false;
   }
 
@@ -198,7 +219,7 @@ class MeshChooser {
       if (!trial.program.problem.choices.empty() && (fastest == nullptr || trial.time.step < fastest->time.step))
         fastest = &trial;
     if (fastest == nullptr) return {};
-    return problem_file(fastest->program, name_of(fastest->mesh), fastest->bound,
+    return problem_file(fastest->program, name_of(fastest->place), fastest->bound,
                         limited_ ? std::optional(fastest->model_limit) : std::nullopt);
   }
 
@@ -214,13 +235,13 @@ class MeshChooser {
 
 MeshChoice choose_mesh(const Topology& topology, const MeshPlanning& planning) {
   MeshChooser chooser(planning);
-  chooser.run(candidates(topology));
+  chooser.run(candidates(topology), planning.stages);
   return chooser.choice();
 }
 
 void set_fitting_choices(AutoMesh& mesh, const MeshPlanning& planning) {
   MeshChooser chooser(planning);
-  chooser.run({mesh});
+  chooser.run({AutoPlace{mesh}}, [] { return std::vector<AutoStages>{}; });
   mesh.choices = chooser.fastest()->program.choices;
   mesh.most_bytes = chooser.most_bytes();
 }

@@ -12,18 +12,21 @@
 
 namespace ferry {
 
-/// The fastest placement: a mesh with the layouts of the variables and all choices of its problem, or no mesh if the
-/// graph as it is annotated is the fastest.
+/// The fastest placement: a mesh with the layouts of the variables and all choices of its problem, or stages, or
+/// neither if the graph as it is annotated is the fastest.
 struct MeshChoice {
-  std::optional<AutoMesh> mesh;
+  AutoPlace place;
   AutoPlacement report;
   std::optional<Program> program;  ///< the program of this placement after all passes
 };
 
 /// The plans that choose_mesh compares.
 struct MeshPlanning {
-  std::function<Program(const std::optional<AutoMesh>&)> placed;  ///< runs all passes, with a mesh or without
-  std::function<Plan(const Program&)> finished;                   ///< plans the memory; called if there are limits
+  std::function<Program(const AutoPlace&)> placed;  ///< runs all passes
+  std::function<Plan(const Program&)> finished;     ///< plans the memory; called if there are limits
+  /// Stages to try (stage_candidates.hpp), called if the fastest other placement does not fit the limits. Those with
+  /// equally many stages come one after another.
+  std::function<std::vector<AutoStages>()> stages;
   MemoryLimits limits;
 };
 
@@ -34,7 +37,8 @@ struct MeshPlanning {
 /// several, the first.
 ///
 /// If the fastest placement needs more memory than the limits allow, each mesh is tried with layouts that take less
-/// memory (frontier.hpp). The fastest program with a finished plan that fits wins. Throws Error(plan) if none fits.
+/// memory (frontier.hpp), and stages are tried. The fastest program with a finished plan that fits wins. Throws
+/// Error(plan) if none fits.
 [[nodiscard]] MeshChoice choose_mesh(const Topology& topology, const MeshPlanning& planning);
 
 /// Sets the choices of the fastest plan on this mesh that fits the memory limits, and their limit of memory. `mesh`

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "ops/train/stages/place_stages.hpp"
 #include "placement/choose/judge.hpp"
 #include "placement/layout/conversion.hpp"
 
@@ -191,9 +192,38 @@ class AnnotationFinder {
   bool changed_ = false;  // whether annotations in tried_ changed
 };
 
+/// The task of the stage in which placement put the node; nothing if the node may be anywhere.
+std::optional<int> task_of_stage(const Program& program, const Node& node) {
+  const bool is_op = node.kind == NodeKind::compute || node.kind == NodeKind::feed || node.kind == NodeKind::variable ||
+                     node.kind == NodeKind::loop || node.kind == NodeKind::branch;
+  if (!is_op || node.def == nullptr || node.role() == OpRole::constant) return std::nullopt;
+  if (!node.graph->op(node.op).annotation().empty()) return std::nullopt;
+  if (node.graph == program.graph) {
+    const int stage = program.auto_stages->of_ops[node.op];
+    return stage == kNoStage ? std::nullopt : std::optional(stage);
+  }
+  return node.where == kNone || !program.where(node).single() ? std::nullopt
+                                                              : std::optional(program.where(node).tasks[0]);
+}
+
+/// The stages of all ops, as annotations.
+LayoutAnnotations stage_annotations(const Program& program) {
+  LayoutAnnotations annotations;
+  annotations.step_seconds = seconds_of(static_cast<double>(judge(program).step));
+  std::set<OpKey> listed;
+  for (const Node& node : program.nodes)
+    if (const std::optional<int> task = task_of_stage(program, node);
+        task && listed.insert({node.graph, node.op}).second) {
+      const Op op = node.graph->op(node.op);
+      annotations.ops.push_back({std::string(op.name()), op.line(), {}, node.graph != program.graph, task});
+    }
+  return annotations;
+}
+
 }  // namespace
 
 std::optional<LayoutAnnotations> find_annotations(const Program& program, const AnnotationPlanning& planning) {
+  if (program.auto_stages) return stage_annotations(program);
   if (!program.auto_mesh || (program.chosen.ways.empty() && program.chosen.laid.empty())) return std::nullopt;
   return AnnotationFinder(program, planning).run();
 }

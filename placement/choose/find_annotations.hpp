@@ -1,4 +1,4 @@
-// find_annotations: finds annotations that give a graph the layouts that placement by itself chose.
+// find_annotations: finds annotations that give a graph the layouts or stages that placement by itself chose.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,8 @@ struct AnnotationPlanning {
 /// Annotates variables, inputs and ops without inputs on the mesh with their chosen layouts, then ops to which
 /// propagation gives other layouts than the chosen ones, in several rounds. `program` is the program with chosen
 /// layouts after all passes. Returns the annotations of the round with the shortest step by judge(), of the rounds that
-/// fit. Returns nothing if the program has no chosen layouts, or if no annotations can be planned and fit.
+/// fit. Returns nothing if the program has no chosen layouts, or if no annotations can be planned and fit. For a
+/// program in stages, returns the task of each op.
 [[nodiscard]] std::optional<LayoutAnnotations> find_annotations(const Program& program,
                                                                 const AnnotationPlanning& planning);
 

@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "graph/op/core_ops.hpp"
 #include "ops/may_fail.hpp"
+#include "ops/train/stages/place_stages.hpp"
 #include "placement/program/parts.hpp"
 #include "placement/program/users.hpp"
 
@@ -91,7 +92,7 @@ class DeviceAssigner {
       auto home = op.annotation().empty() ? std::nullopt : resolve(op);
       program_.feed_homes.resize(program_.signature->feeds.size(), kNone);
       if (is_tried(node)) home = mesh_of_all(program_.tried->axes);
-      program_.feed_homes[node.detail] = home ? *home : program_.auto_mesh ? auto_where() : WhereId(kNone);
+      program_.feed_homes[node.detail] = home ? *home : auto_home(node);
       if (is_fed_by_parts(program_, node)) return place_parts(id, home);
       place(id, usual_device(program_.signature->feeds[node.detail].task), kNone, [] { return "fed by this task"; });
       return;
@@ -103,7 +104,23 @@ class DeviceAssigner {
     const auto where = op.annotation().empty() ? std::nullopt : resolve_once(op);
     if (where) return place(id, *where, id, [&] { return "annotated " + program_.text(op.annotation()); });
     if (is_tried(node)) return place(id, mesh_of_all(program_.tried->axes), id, [] { return "tried"; });
-    if (program_.auto_mesh) place_on_auto_mesh(id);
+    if (program_.auto_mesh) return place_on_auto_mesh(id);
+    if (const int stage = stage_of(node); stage != kNoStage && node.role() != OpRole::constant)
+      place(id, usual_device(stage), kNone,
+            [&] { return "no annotation: stage " + std::to_string(stage) + " of the pipeline"; });
+  }
+
+  /// The devices to which placement by itself moves a feed.
+  WhereId auto_home(const Node& feed) {
+    if (program_.auto_mesh) return auto_where();
+    const int stage = stage_of(feed);
+    return stage == kNoStage ? WhereId(kNone) : usual_device(stage);
+  }
+
+  /// The node's stage in AutoStages; kNoStage if it has none, or if the op has an annotation.
+  [[nodiscard]] int stage_of(const Node& node) const {
+    if (!program_.auto_stages || !node.graph->op(node.op).annotation().empty()) return kNoStage;
+    return node.graph == program_.graph ? program_.auto_stages->of_ops[node.op] : body_stage_;
   }
 
   /// Puts an op without an annotation on the mesh of all tasks.
@@ -356,6 +373,7 @@ class DeviceAssigner {
   /// extends it to all tasks that take part in its bodies.
   void bodies(NodeId id) {
     const Node owner = program_.nodes[id];
+    const int outer_stage = std::exchange(body_stage_, stage_of(owner));
     const auto inputs = program_.inputs(owner);
     for (ProgramRegionId region_id : {owner.detail, owner.detail + 1}) {
       const std::vector<PValueId> parameters = program_.regions[region_id].parameters;
@@ -368,6 +386,7 @@ class DeviceAssigner {
       }
       region(region_id);
     }
+    body_stage_ = outer_stage;
     if (program_.nodes[id].where == kNone) {
       const PValueId first = inputs[0];
       const WhereId at = program_.nodes[program_.values[first].producer].where;
@@ -452,6 +471,7 @@ class DeviceAssigner {
   const Users users_;
   std::unordered_map<const Annotation*, std::optional<WhereId>> resolved_;
   std::vector<WhereId> candidates_;
+  int body_stage_ = kNoStage;           // the stage of the op that owns the region
   const OpDef* checked_def_ = nullptr;  // an op that is known to have a kernel on checked_where_
   WhereId checked_where_ = kNone;
   DeviceKind checked_kind_ = DeviceKind::cpu;

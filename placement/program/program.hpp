@@ -207,12 +207,28 @@ struct AutoMesh {
   bool replicates_variables = false;        ///< variables without an annotation are whole on each task
   std::map<OpId, Layout> variables = {};    ///< layouts that are already decided, by the variable's op
   std::vector<std::uint32_t> choices = {};  ///< choices for choose_layouts to use; empty: it solves its problem
+  std::int64_t choices_bound = 0;           ///< with `choices`: a lower bound of all choices, in Program::cost_unit
   bool finds_frontier = false;              ///< choose_layouts fills Program::frontier
   bool of_request = false;                  ///< the planned request itself has decided the variables
   /// The most bytes, by the model, that choices may take so that the plan has enough memory; none: there is no limit.
   std::optional<std::int64_t> most_bytes = {};
   /// Program::chosen_bound is a lower bound of all choices within `most_bytes`; `choices` are among them.
   bool bounds_within_memory = false;
+};
+
+/// Stages for ops without an annotation: stage s is on task s.
+struct AutoStages {
+  int count = 0;
+  /// The stage of each op of the graph (ops/train/stages/place_stages.hpp); ops of bodies are in the stage of the op
+  /// that owns the body.
+  std::vector<int> of_ops;
+  bool operator==(const AutoStages&) const = default;
+};
+
+/// A placement of the ops without an annotation: on a mesh, in stages or, with neither, where their inputs are.
+struct AutoPlace {
+  std::optional<AutoMesh> mesh = {};
+  std::optional<AutoStages> stages = {};
 };
 
 /// Annotations that are tried instead of AutoMesh (placement/choose/find_annotations.hpp): the layouts of the outputs
@@ -268,8 +284,9 @@ struct Program {
   /// For each feed: the devices that its annotation names; kNone: it stays where it is given.
   std::vector<WhereId> feed_homes;
   std::unordered_map<PValueId, LayoutHint> hints;
-  std::optional<AutoMesh> auto_mesh;  ///< placement by itself (placement/choose)
-  WhereId auto_where = kNone;         ///< the device set of `auto_mesh`; kNone: no node is on it
+  std::optional<AutoMesh> auto_mesh;      ///< placement by itself (placement/choose)
+  WhereId auto_where = kNone;             ///< the device set of `auto_mesh`; kNone: no node is on it
+  std::optional<AutoStages> auto_stages;  ///< placement by itself in stages
   std::optional<TriedAnnotations> tried;
   ChosenLayouts chosen;
   std::vector<std::uint32_t> choices;              ///< Solution::choices, for AutoMesh::choices
@@ -325,7 +342,7 @@ struct Program {
   /// Whether members of one group are on different hosts.
   [[nodiscard]] bool crosses_hosts(const Grouping& grouping) const;
   /// The program as text, a line for each node in order. Together with the graph it has all facts that passes read,
-  /// except reasons and trials. tests/plans parses it.
+  /// except reasons, trials and stages. tests/plans parses it.
   [[nodiscard]] std::string str() const;
 
  private:

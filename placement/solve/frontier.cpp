@@ -28,8 +28,8 @@ class FrontierSearch {
         use_(use),
         most_solves_(std::max(kFewestSolves, solves_for(problem, kMostAtPrices, kWork))) {}
 
-  LayoutFrontier run() {
-    solve_at(0);
+  LayoutFrontier run(const Solution& solution) {
+    add(0, solution);
     const Point& fastest = found_.at(0);
     const std::int64_t highest = highest_price(fastest.bytes);
     std::int64_t price = first_price(fastest.value, fastest.bytes);
@@ -51,17 +51,19 @@ class FrontierSearch {
   /// Solves at a price. If the choices take more memory at another point than at the price's points, adds that point to
   /// them and solves again, up to kTries times.
   void solve_at(std::int64_t of_kibibyte) {
-    for (int tries = 0; tries < kTries; ++tries) {
-      Solution solution = solve(of_kibibyte == 0 ? problem_ : use_.priced(problem_, {of_kibibyte, points_}));
-      ++solves_;
-      frontier_.priced.push_back({of_kibibyte, solution.bound});
-      const MemoryUse::Peak peak = use_.peak(problem_, solution.choices);
-      const std::int64_t value = problem_.value(solution.choices);
-      found_[of_kibibyte] = {std::move(solution.choices), value, peak.bytes};
-      if (std::ranges::find(points_, peak.point) != points_.end()) return;
-      points_.push_back(peak.point);
-      if (of_kibibyte == 0) return;
-    }
+    for (int tries = 0; tries < kTries; ++tries)
+      if (!add(of_kibibyte, solve(use_.priced(problem_, {of_kibibyte, points_})))) return;
+  }
+
+  /// Adds the solution at a price. Returns whether its peak is at a new point.
+  bool add(std::int64_t of_kibibyte, const Solution& solution) {
+    ++solves_;
+    frontier_.priced.push_back({of_kibibyte, solution.bound});
+    const MemoryUse::Peak peak = use_.peak(problem_, solution.choices);
+    found_[of_kibibyte] = {solution.choices, problem_.value(solution.choices), peak.bytes};
+    if (std::ranges::find(points_, peak.point) != points_.end()) return false;
+    points_.push_back(peak.point);
+    return true;
   }
 
   /// Solves at a price between two neighbouring prices. Returns false if no two neighbours differ much in memory.
@@ -111,8 +113,8 @@ void add_limited(const Problem& problem, const MemoryUse& use, const Point& fast
 
 }  // namespace
 
-LayoutFrontier frontier(const Problem& problem, const MemoryUse& use) {
-  LayoutFrontier found = FrontierSearch(problem, use).run();
+LayoutFrontier frontier(const Problem& problem, const MemoryUse& use, const Solution& fastest) {
+  LayoutFrontier found = FrontierSearch(problem, use).run(fastest);
   const std::vector<Point> priced = std::exchange(found.points, {});
   for (std::size_t p = 0; p < priced.size(); ++p) {
     if (p > 0) add_limited(problem, use, priced[p - 1], priced[p], found);

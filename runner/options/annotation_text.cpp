@@ -1,5 +1,6 @@
 #include "runner/options/annotation_text.hpp"
 
+#include <algorithm>
 #include <vector>
 
 #include "base/format.hpp"
@@ -45,19 +46,29 @@ std::string words_of(const Layout& layout, const Word& word, const char* separat
 std::string code_line(const LayoutAnnotations::OfOp& of) {
   std::vector<std::string> layouts;
   for (const Layout& layout : of.layouts) layouts.push_back("{" + words_of(layout, code_of, ", ") + "}");
-  const std::string line = formatted("lay({:?}, {{{}}});", of.op, as_is(join(layouts, ", ")));
+  const std::string line = of.task ? formatted("put({:?}, {});", of.op, *of.task)
+                                   : formatted("lay({:?}, {{{}}});", of.op, as_is(join(layouts, ", ")));
   return (of.in_body ? "// in a body of control flow: " : "") + line +
          (of.line.known() ? formatted("  // {}", of.line.str()) : "") + "\n";
 }
 
-std::string code_text(const LayoutAnnotations& annotations) {
+/// The function that the lines of code_line() call.
+std::string helper_text(const LayoutAnnotations& annotations) {
+  if (annotations.axes.empty())
+    return "const auto put = [&g](std::string_view op, int task) {\n"
+           "  g.annotate(*g.find(op), {ferry::DeviceSpec::parse(\"/task:\" + std::to_string(task))});\n"
+           "};\n";
   std::vector<std::string> axes;
   for (const auto& [name, size] : axes_of(annotations))
     axes.push_back("{\"" + name + "\", " + std::to_string(size) + "}");
-  std::string text = "const auto lay = [&g, all = g.mesh({" + join(axes, ", ") +
-                     "})](std::string_view op, std::vector<ferry::Layout> layouts) {\n"
-                     "  g.annotate(*g.find(op), {{}, all, std::move(layouts)});\n"
-                     "};\n";
+  return "const auto lay = [&g, all = g.mesh({" + join(axes, ", ") +
+         "})](std::string_view op, std::vector<ferry::Layout> layouts) {\n"
+         "  g.annotate(*g.find(op), {{}, all, std::move(layouts)});\n"
+         "};\n";
+}
+
+std::string code_text(const LayoutAnnotations& annotations) {
+  std::string text = helper_text(annotations);
   for (const LayoutAnnotations::OfOp& of : annotations.ops) text += code_line(of);
   return text;
 }
@@ -74,7 +85,10 @@ std::string rules_text(const LayoutAnnotations& annotations) {
   for (const auto& [name, size] : axes_of(annotations)) axes.push_back(name + "=" + std::to_string(size));
   std::string text;
   for (const LayoutAnnotations::OfOp& of : annotations.ops)
-    text += pattern_of(of.op) + "  " + words_of(of.layouts[0], word_of, ",") + " on " + join(axes, ",") + "\n";
+    text += pattern_of(of.op) + "  " +
+            (of.task ? "/task:" + std::to_string(*of.task)
+                     : words_of(of.layouts[0], word_of, ",") + " on " + join(axes, ",")) +
+            "\n";
   return text;
 }
 
@@ -89,6 +103,8 @@ std::string annotation_text(const AutoPlacement& placement) {
   const LayoutAnnotations& annotations = *placement.annotations;
   std::int64_t tasks = 1;
   for (const std::int64_t size : annotations.axes) tasks *= size;
+  for (const LayoutAnnotations::OfOp& of : annotations.ops)
+    tasks = std::max<std::int64_t>(tasks, of.task.value_or(0) + 1);
   return "// for " + plural(tasks, "task") + ", as --place auto chose\n" + code_text(annotations) +
          "\n# RULES.txt for --devices: a step of " + milliseconds_text(annotations.step_seconds) +
          "; with --place auto " + milliseconds_text(placement.step_seconds) + "\n" + rules_text(annotations);

@@ -110,6 +110,7 @@ Json annotations_json(const LayoutAnnotations& annotations) {
     Json layouts = Json::array();
     for (const Layout& layout : of.layouts) layouts.push_back(str(layout));
     json["ops"].push_back({{"op", of.op}, {"line", of.line.str()}, {"layouts", layouts}});
+    if (of.task) json["ops"].back()["task"] = *of.task;
   }
   return json;
 }

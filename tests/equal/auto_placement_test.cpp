@@ -238,11 +238,7 @@ TEST_CASE("the annotations that it finds keep to the memory of a task") {
         placed(network, "train", topology, options).placement->annotations;
     if (!annotations) continue;
     Network annotated(16, 512);
-    std::vector<Mesh::Axis> axes;
-    for (const std::int64_t size : annotations->axes) axes.push_back({"a" + std::to_string(axes.size()), size});
-    const MeshId all = annotated.g.mesh(axes);
-    for (const LayoutAnnotations::OfOp& of : annotations->ops)
-      annotated.g.annotate(*annotated.g.find(of.op), {{}, all, of.layouts});
+    annotate(annotated.g, *annotations);
     PlanOptions as_annotated;
     as_annotated.placing = Placing::annotated;
     const PlanResult result = placed(annotated, "train", topology, as_annotated);
@@ -281,11 +277,7 @@ TEST_CASE("with the annotations that it finds, a graph has about the planned tim
     REQUIRE(free.placement->annotations);
     const LayoutAnnotations& annotations = *free.placement->annotations;
     CHECK(annotations.step_seconds <= 1.02 * free.placement->step_seconds);
-    std::vector<Mesh::Axis> axes;
-    for (const std::int64_t size : annotations.axes) axes.push_back({"a" + std::to_string(axes.size()), size});
-    const MeshId all = network.g.mesh(axes);
-    for (const LayoutAnnotations::OfOp& of : annotations.ops)
-      network.g.annotate(*network.g.find(of.op), {{}, all, of.layouts});
+    annotate(network.g, annotations);
     const PlanResult annotated = placed(network, "train", topology);
     CHECK(annotated.placement->candidates[0].step_seconds == annotations.step_seconds);
   }

@@ -49,4 +49,16 @@ inline Equality compared(const Graph& g, const Signature& signature, const Plan&
   return compare(g, signature, plan, {&all_kernels(), computed_constant});
 }
 
+/// Annotates the ops of the graph as placement by itself chose.
+inline void annotate(Graph& g, const LayoutAnnotations& annotations) {
+  std::vector<Mesh::Axis> axes;
+  for (const std::int64_t size : annotations.axes) axes.push_back({"a" + std::to_string(axes.size()), size});
+  const MeshId all = axes.empty() ? kNoMesh : g.mesh(axes);
+  for (const LayoutAnnotations::OfOp& of : annotations.ops) {
+    DeviceSpec device;
+    device.task = of.task;
+    g.annotate(*g.find(of.op), {device, all, of.layouts});
+  }
+}
+
 }  // namespace ferry::test

@@ -60,7 +60,7 @@ TEST_CASE("less memory costs more, and the bounds hold for all choices") {
     CAPTURE(seed);
     test::Dice dice(seed);
     const Limited limited = random_limited(dice);
-    const LayoutFrontier found = frontier(limited.problem, limited.use);
+    const LayoutFrontier found = frontier(limited.problem, limited.use, solve(limited.problem));
     REQUIRE(!found.points.empty());
     CHECK(found.points[0].value == solve(limited.problem).value);
     CHECK(found.points.back().bytes <= found.points[0].bytes);
@@ -82,7 +82,7 @@ TEST_CASE("branch and bound finds the least cost within a limit of memory") {
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     test::Dice dice(seed);
     const Limited limited = random_limited(dice);
-    const LayoutFrontier::Point slim = frontier(limited.problem, limited.use).points.back();
+    const LayoutFrontier::Point slim = frontier(limited.problem, limited.use, solve(limited.problem)).points.back();
     const std::int64_t most = limited.use.peak(limited.problem, solve(limited.problem).choices).bytes;
     for (const std::int64_t limit : {most - 1, (most + slim.bytes) / 2, slim.bytes}) {
       if (limit < slim.bytes) continue;

@@ -24,7 +24,7 @@ if ALL:
     CASES = [(sample, tasks) for sample in ("fashion", "fashion_cnn", "tensor_parallel", "charlm") for tasks in (2, 4)]
 STEPS = 12 if ALL else 2  # of the limit
 REFUSAL = re.compile(r"error: no placement was found that fits into 1 B \(1 bytes\) of memory\n  the least is .* \((\d+) bytes\): "
-                     r"(mesh .*|as annotated), on task .*\n  at .*\n  '.*: .* at .*\n(?:.*\n)*  try: more tasks to split over, "
+                     r"(mesh .*|as annotated|pipeline .*), on task .*\n  at .*\n  '.*: .* at .*\n(?:.*\n)*  try: more tasks to split over, "
                      r"a smaller batch, or --memory \1\n")
 # The fastest placement is the fastest by the model; a placement with less memory may be as little faster by its messages.
 NOISE = 1e-3
