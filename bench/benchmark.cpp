@@ -56,7 +56,7 @@ std::vector<Benchmark> benchmarks() {
   for (const auto& family :
        {start_benchmarks(), host_benchmarks(), hosts_benchmarks(), op_benchmarks(), kernel_benchmarks(),
         plan_benchmarks(), plan_class_benchmarks(), plan_proof_benchmarks(), train_benchmarks(), gpu_benchmarks(),
-        boost_benchmarks(), onnx_benchmarks(), checkpoint_benchmarks(), data_benchmarks()})
+        boost_benchmarks(), onnx_benchmarks(), decode_benchmarks(), checkpoint_benchmarks(), data_benchmarks()})
     all.insert(all.end(), family.begin(), family.end());
   return all;
 }

@@ -63,6 +63,7 @@ inline constexpr int kPairs = 5;
 [[nodiscard]] std::vector<Benchmark> boost_benchmarks();
 [[nodiscard]] std::vector<Benchmark> checkpoint_benchmarks();
 [[nodiscard]] std::vector<Benchmark> data_benchmarks();
+[[nodiscard]] std::vector<Benchmark> decode_benchmarks();
 [[nodiscard]] std::vector<Benchmark> gpu_benchmarks();
 [[nodiscard]] std::vector<Benchmark> host_benchmarks();
 [[nodiscard]] std::vector<Benchmark> hosts_benchmarks();

@@ -6,7 +6,7 @@
     bench/measure.py --check             ends with 1 if the tables or charts differ from the file that performance.md names
 
 NAME selects benchmarks, as for `ferry bench`. After Ctrl-C the figures so far are written. The programs run at real-time priority if the system allows it. Peers in Python
-are measured if python3 finds them (PYTHONPATH): torch, torchvision, onnxruntime, xgboost, and the packages of the models.
+are measured if python3 finds them (PYTHONPATH): torch, torchvision, onnxruntime, xgboost, llama_cpp and gguf, and the packages of the models.
 """
 import argparse
 import datetime
@@ -41,13 +41,14 @@ FAMILIES = {
     "convolutions": ("conv", "convolutions"),
     "memory": (r"chain10|gemv|kernel", "memory-bound kernels"),
     "models": ("onnx", "ONNX models"),
+    "decoding": ("decode", "decoding of a language model"),
     "data": ("data|boost", "JPEG images, boosted trees"),
     "planning": ("plan|start|checkpoint", ""),
     "gpus": ("gpu", "GPUs"),
 }
 # Without a peer, these figures are on the pages, too.
 SHOWN_ALONE = re.compile(r"start|plan\.1M\.(chain|random)(\.load|\.peak)?$|plan\.proof(\.peak)?$|plan\.tasks\.\w+\.65536(\.peak)?$")
-PACKAGES = {"PyTorch": "torch", "torchvision": "torchvision", "onnxruntime": "onnxruntime", "XGBoost": "xgboost"}
+PACKAGES = {"PyTorch": "torch", "torchvision": "torchvision", "onnxruntime": "onnxruntime", "llama.cpp": "llama-cpp-python", "XGBoost": "xgboost"}
 
 
 # ---- Measuring ----
@@ -358,7 +359,7 @@ def pages(path):
                 files[ROOT / "docs" / name] = chart(
                     f"{FAMILIES[key][1]}: the time of ferry divided by the time of its peer (less is better)", families[key])
                 lines += [f"![ratios of {FAMILIES[key][1]}]({name})", ""]
-            lines += table(families[key])
+            lines += table(families[key]) if families[key] else ["This run has no figures of these benchmarks."]
         return begin + "\n" + "\n".join(lines) + "\n\n" + end
 
     for page in sorted((ROOT / "docs").glob("performance*.md")):

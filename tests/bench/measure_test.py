@@ -55,6 +55,14 @@ class Pages(Tree):
         self.change(self.page, "<!-- figures: messages -->", "<!-- no figures -->")
         self.assertIn("<!-- figures: messages -->", self.measure("--check", code=1))
 
+    def test_a_page_says_that_a_run_has_no_figures_of_a_family(self):
+        result = json.loads(self.result.read_text(encoding="utf-8"))
+        result["figures"] = [one for one in result["figures"] if not one["name"].startswith("stencil")]
+        self.result.write_text(json.dumps(result), encoding="utf-8")
+        self.measure("--page", self.result)
+        page = self.page.read_text(encoding="utf-8")
+        self.assertIn("<!-- figures: stencils -->\n\nThis run has no figures of these benchmarks.\n", page)
+
     def test_a_benchmark_without_a_family_is_refused(self):
         self.change(self.result, '"name": "hop.4KB"', '"name": "hoop.4KB"')
         self.assertIn("hoop.4KB belongs to no family", self.measure("--check", code=1))
