@@ -45,7 +45,7 @@ void add_library(const std::string& library, UserOps& known) {
         .hint("include <ferry/kernels/user_ops.hpp> and define it");
   if (*layout() != kOpsLayout)
     throw refused(library, "was compiled with the headers of another version of ferry")
-        .hint("compile it again with those of this one");
+        .hint("compile it again with the headers of this one");
   try {
     add_ops(known);
   } catch (...) {

@@ -34,7 +34,7 @@ void multiply_matrices(const KernelRun& run, const BatchOfProducts& batch, Trans
 // ---- By the library ----
 
 constexpr std::uintptr_t kMostAligned = 256;  // a larger alignment of arrays makes no algorithm faster
-constexpr std::uint32_t kBiasAligned = 16;    // the library's kernels read so many bytes of a bias at once
+constexpr std::uint32_t kBiasAligned = 16;    // the library's kernels read this many bytes of a bias at once
 
 /// The library's working memory. It recommends 32 MiB for an H100; small products need little.
 std::int64_t workspace_bytes(const Products& products) {
