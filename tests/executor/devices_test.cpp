@@ -235,7 +235,7 @@ constexpr Flaw kFlaws[] = {
        made.device = input(plan, opcode(plan, Opcode::fetch)).device;
        made.offset = 0;
      },
-     "lies on cpu:0", "is given memory of the host"},
+     "is on cpu:0", "is given memory of the host"},
     {"a kernel's value is on another device",
      [](Plan& plan) {
        PlanDevice other{DeviceKind::gpu, 1, 0, 0};
@@ -245,7 +245,7 @@ constexpr Flaw kFlaws[] = {
        made.device = static_cast<std::uint32_t>(role(plan).devices.size());
        role(plan).devices.push_back(other);
      },
-     "lies on gpu:1", "is given memory of gpu:1"},
+     "is on gpu:1", "is given memory of gpu:1"},
     {"a kernel runs on the queue of copies",
      [](Plan& plan) {
        Instruction& moved = kernel(plan, "h");

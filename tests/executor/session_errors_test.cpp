@@ -115,7 +115,7 @@ TEST_CASE("initial values may read variables, many deep, but not in a circle") {
   Session endless(circle, tasks(1));
   const Error error = test::error_of([&] { static_cast<void>(endless.run({a})); });
   CHECK(error.code() == Code::usage);
-  CHECK(test::says(error, "the initial value of the variable 'a' reads variables"));
+  CHECK(test::says(error, "the initial value of the variable 'a' reads a chain"));
   CHECK(test::says(error, "model.cpp:3"));
 }
 

@@ -121,7 +121,7 @@ TEST_CASE("values that are split otherwise than the op's index notation wants ar
                       output(c, i).sizes = {6, 2};
                       plan.windows.push_back(along);
                     }),
-            "has other parts than the dim of"));
+            "is split otherwise"));
 }
 
 TEST_CASE("parts of a reshaped dim that are not the parts of the dim that it is made of are refused") {

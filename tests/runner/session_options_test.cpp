@@ -88,6 +88,8 @@ TEST_CASE("an option that is given twice, without a value, or with another optio
   CHECK(refused({"--threads="}).starts_with("--threads: its value is empty"));
   CHECK(refused({"--report", "--tasks", "2"})
             .starts_with("--report: its value is missing\n  try: give it a value before --tasks"));
+  CHECK(refused({"--seed", "--tasks", "2"})
+            .starts_with("--seed: its value is missing\n  try: give it a value before --tasks"));
 }
 
 TEST_CASE("options that a session alone cannot follow are refused by name") {
