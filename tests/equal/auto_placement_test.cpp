@@ -41,13 +41,7 @@ struct Network {
     g.fetch("eval", "loss", loss);
   }
 
-  [[nodiscard]] Signature request(const std::string& entry) const {
-    Signature signature = signature_of(g, {});
-    for (const Entry::Named& fetch : g.entries().at(entry).fetches) signature.fetches.push_back(fetch.value);
-    signature.targets = g.entries().at(entry).targets;
-    std::ranges::sort(signature.targets);
-    return signature;
-  }
+  [[nodiscard]] Signature request(const std::string& entry) const { return signature_of_entry(g, entry); }
 
   static constexpr std::int64_t kInputs = 256;
   Graph g;

@@ -34,6 +34,15 @@ inline Signature signature_of(const Graph& g, const std::vector<Value>& fetches,
   return signature;
 }
 
+/// The request of an entry of the graph; inputs are fed on task 0.
+inline Signature signature_of_entry(const Graph& g, const std::string& entry) {
+  Signature signature = signature_of(g, {});
+  for (const Entry::Named& fetch : g.entries().at(entry).fetches) signature.fetches.push_back(fetch.value);
+  signature.targets = g.entries().at(entry).targets;
+  std::ranges::sort(signature.targets);
+  return signature;
+}
+
 inline std::vector<Tensor> computed_constant(const ConstantOp& op) {
   return evaluate(cpu_kernels(), op);
 }
