@@ -31,6 +31,10 @@ struct ExecutionOptions {
   /// least recently used plan, and makes it again when it is needed; it always keeps the newest 8. Must be the same on
   /// all tasks.
   std::uint64_t plan_cache_bytes = std::uint64_t{512} << 20;
+  /// Elementwise ops that run together on the CPU are compiled into one loop after they have done this work, counted in
+  /// elements times ops. The results are the same. The default is about 5 ms of work, where compiling takes about 20
+  /// ms. 0: before the first step that has them; below 0: never. No effect without the plug-in for LLVM.
+  std::int64_t compile_after = std::int64_t{1} << 26;
   /// Waits for each operation of a device before it starts the next one. An error of the device then names the op that
   /// failed; without sync_gpu, a GPU may report the error at a later op. No effect without devices.
   bool sync_gpu = false;

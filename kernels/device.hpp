@@ -294,6 +294,18 @@ class Devices {
   decltype(DeviceLibrary::fuse) fuse_;
 };
 
+/// The plug-in that compiles elementwise kernels of CPUs while a job runs.
+struct CpuCompiler {
+  std::string version;  ///< of LLVM and of the plug-in
+  std::string path;     ///< of the plug-in
+  std::string why;      ///< the reason why ferry cannot use the plug-in; empty: it can
+  std::string cache;    ///< the folder of the compiled code; empty: none
+};
+/// Opens the plug-in and returns its facts. Thread-safe.
+///
+///     if (const std::string why = cpu_compiler().why; !why.empty()) std::cout << "ops run one by one: " << why;
+[[nodiscard]] CpuCompiler cpu_compiler();
+
 /// Throws Error(plan) for a table of another version or size.
 void check_device_table(const DeviceTable& table);
 

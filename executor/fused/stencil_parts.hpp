@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "executor/fused/tiles.hpp"
@@ -37,12 +38,15 @@ struct StencilKernel {
   std::uint32_t made = 0;
   /// Its op, if it may be a step of a chain; the value of the step is input 0, the operand input 1.
   std::optional<ChainStep::Op> chained = {};
+  std::string_view op = {};  ///< if the kernel is ferry's own
 };
 
 /// The parts of a stencil. The last kernel makes an array with an element for each element of the stencil.
 struct StencilParts {
-  std::int64_t tile = 0;         ///< elements of a slot
-  ComputeChain chain = nullptr;  ///< null: no kernel is chained
+  std::int64_t tile = 0;            ///< elements of a slot
+  ComputeChain chain = nullptr;     ///< null: no kernel is chained
+  std::string_view processor = {};  ///< as LLVM names it
+  std::int64_t compile_after = -1;  ///< ExecutionOptions::compile_after
   std::vector<StencilArray> arrays = {};
   std::vector<StencilWindow> windows = {};
   std::vector<StencilKernel> kernels = {};

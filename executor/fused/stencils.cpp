@@ -36,7 +36,7 @@ class StencilWork::Pieces {
       at_[a] = array.storage == Storage::slot ? slots_ + array.slot : array.array.data;
     }
     const auto alone = [](const Pass& pass) { return pass.steps.empty(); };
-    if (std::ranges::any_of(work.passes_, alone)) set_up_kernels();
+    if (!work.at_once_ && std::ranges::any_of(work.passes_, alone)) set_up_kernels();
   }
   Pieces(const Pieces&) = delete;
   Pieces& operator=(const Pieces&) = delete;
@@ -55,6 +55,7 @@ class StencilWork::Pieces {
 
   /// Computes n elements. Meanwhile prefetches the next elements of the streams.
   void compute(std::int64_t n) {
+    if (work_.at_once_) return compute_at_once(n);
     const std::span<const Stream> streams = n < kFewest ? std::span<const Stream>() : work_.streams_;
     count_ = std::max<std::int64_t>(n, 2);  // a kernel would use the single element of an array for all elements
     std::int64_t number = 0;
@@ -70,6 +71,13 @@ class StencilWork::Pieces {
   }
 
  private:
+  void compute_at_once(std::int64_t n) {
+    std::array<const void*, kMostArrays> at;
+    const std::vector<std::uint32_t>& arrays = work_.compiled_->arrays;
+    for (std::size_t a = 0; a < arrays.size(); ++a) at[a] = at_[arrays[a]];
+    work_.compiled_->code.run(at.data(), n);
+  }
+
   void set_up_kernels() {
     arrays_.resize(parts_.kernels.size() * (kTileInputs + 1));
     loops_.resize(parts_.kernels.size());
@@ -142,6 +150,7 @@ StencilWork::StencilWork(StencilParts parts, Parallel& parallel, const std::int6
                          std::span<const std::int64_t> iterations)
     : parts_(std::move(parts)), parallel_(parallel), step_(step), iterations_(iterations) {
   find_passes();
+  find_compiled();
   if (passes_.size() > 1) find_streams();
   bands_.emplace(parts_, uses_slots() ? parts_.tile : kLongestSegment);
   for (Part* const part : {&inside_, &edges_}) add_bands(*part);
@@ -166,6 +175,36 @@ void StencilWork::find_passes() {
     if (!chained) continue;
     pass.steps = {step(ChainStep::Op::load, kernel.inputs[0]), step(*kernel.chained, kernel.inputs[1])};
   }
+}
+
+void StencilWork::find_compiled() {
+  if (parts_.compile_after < 0) return;
+  RegionText text;
+  Compiled made;
+  std::map<std::uint32_t, RegionText::Value> values;  // by array
+  const auto add_array = [&](std::uint32_t array, std::string_view access) {
+    made.arrays.push_back(array);
+    return text.array(parts_.arrays[array].array.dtype, access);
+  };
+  for (const StencilKernel& kernel : parts_.kernels) {
+    std::vector<RegionText::Value> inputs;
+    std::vector<DType> dtypes;
+    for (const std::uint32_t input : kernel.inputs) {
+      if (!values.contains(input))
+        values[input] = add_array(input, parts_.arrays[input].storage == Storage::one ? "one" : "each");
+      inputs.push_back(values[input]);
+      dtypes.push_back(parts_.arrays[input].array.dtype);
+    }
+    std::string function = function_of(kernel.op, dtypes, parts_.arrays[kernel.made].array.dtype);
+    if (function.empty()) return;
+    values[kernel.made] = text.call(std::move(function), std::move(inputs));
+  }
+  for (const auto& [array, value] : values)
+    if (value.is_call && parts_.arrays[array].storage == Storage::whole) text.store(value, add_array(array, "written"));
+  const std::int64_t elements = parts_.arrays[parts_.kernels.back().made].array.count();
+  made.code = LazyRegion(text.str(), parts_.processor, elements * static_cast<std::int64_t>(parts_.kernels.size()),
+                         parts_.compile_after);
+  compiled_ = std::move(made);
 }
 
 /// Whether the kernel is the only one that reads the result of the chain, and reads it once.
@@ -216,7 +255,12 @@ void StencilWork::add_bands(Part& part) const {
   }
 }
 
-void StencilWork::run() const {
+void StencilWork::run_inside() {
+  at_once_ = compiled_ && compiled_->code.ready();
+  run_part(inside_);
+}
+
+void StencilWork::run() {
   if (!begun_) run_inside();
   run_part(edges_);
 }

@@ -10,6 +10,7 @@
 
 #include "executor/fused/stencil_bands.hpp"
 #include "executor/fused/stencil_parts.hpp"
+#include "kernels/compiled_region.hpp"
 
 namespace ferry {
 
@@ -23,9 +24,9 @@ class StencilWork {
   /// Call it if a separate instruction calls run_inside() before run().
   void begin_early() { begun_ = true; }
   /// Computes the elements that need no row of another task.
-  void run_inside() const { run_part(inside_); }
+  void run_inside();
   /// Computes the remaining elements. Without begin_early() it computes all elements.
-  void run() const;
+  void run();
 
  private:
   /// An array with elements that are prefetched while kernels compute.
@@ -50,7 +51,14 @@ class StencilWork {
   };
   class Pieces;
 
+  /// All kernels as one compiled loop (LazyRegion).
+  struct Compiled {
+    LazyRegion code;
+    std::vector<std::uint32_t> arrays;  ///< in the order of the text
+  };
+
   void find_passes();
+  void find_compiled();
   [[nodiscard]] bool extends(const Pass& pass, const StencilKernel& kernel) const;
   void find_streams();
   [[nodiscard]] bool uses_slots() const;
@@ -65,6 +73,8 @@ class StencilWork {
   std::span<const std::int64_t> iterations_;
   bool begun_ = false;
   std::vector<Pass> passes_;
+  std::optional<Compiled> compiled_;
+  bool at_once_ = false;         // the compiled loop is ready
   std::vector<Stream> streams_;  // empty if there is one pass, which waits for memory less
   std::optional<StencilBands> bands_;
   Part inside_{.late = false, .bands = {}}, edges_{.late = true, .bands = {}};

@@ -79,8 +79,14 @@ void TileWork::finish() {
   }
 }
 
-void TileWork::run() const {
-  const auto chunk = [this](std::int64_t begin, std::int64_t end) { run_tiles(begin, end); };
+void TileWork::run() {
+  const bool at_once = compiled && compiled->ready();
+  const auto chunk = [&](std::int64_t begin, std::int64_t end) {
+    if (at_once)
+      compiled->run(arrays, begin, end);
+    else
+      run_tiles(begin, end);
+  };
   parallel.for_each(elements, tile * std::max<std::int64_t>(1, std::max(kGrain, elements / 256) / tile),
                     std::cref(chunk));
 }

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/error.hpp"
+#include "executor/fused/compiled_tiles.hpp"
 #include "kernels/kernel.hpp"
 #include "plan/plan.hpp"
 
@@ -16,15 +18,6 @@ namespace ferry {
 struct FailedMember {
   std::exception_ptr thrown;
   const Instruction* member;
-};
-
-/// An input or output of a kernel of a tile region.
-struct TileArray {
-  static constexpr std::uint64_t kInMemory = UINT64_MAX;
-  Array array;
-  std::byte* home = nullptr;       ///< its buffer's address; null if it is in a slot
-  std::uint64_t slot = kInMemory;  ///< offset of its slot in the thread's kSlotBytes; kInMemory: it has a buffer
-  std::int64_t row = 1;            ///< in a slot: number of elements of the region per element of this array
 };
 
 /// An array in memory with as many elements as the region works on. It is prefetched, tile by tile.
@@ -59,8 +52,9 @@ struct TileWork {
   const std::int64_t& step;
   std::span<const std::int64_t> iterations;
   std::vector<TileMember> members;
-  std::vector<TileArray> arrays;    ///< each member's inputs and output, in the order of members
-  std::vector<TileStream> streams;  ///< the arrays to prefetch, each once
+  std::vector<TileArray> arrays;          ///< each member's inputs and output, in the order of members
+  std::vector<TileStream> streams;        ///< the arrays to prefetch, each once
+  std::optional<CompiledTiles> compiled;  ///< nothing: the members always run kernel by kernel
 
   /// Makes `member` write its output to `where` from now on; null: to its buffer. No other member may read the output.
   /// `stream` as KernelRun::stream.
@@ -70,8 +64,8 @@ struct TileWork {
   void finish();
 
   /// Runs all members for each tile; tiles are split over the threads. Values that no other instruction reads are in
-  /// slots on the thread's stack. Throws FailedMember.
-  void run() const;
+  /// slots on the thread's stack, or in registers if the region is compiled. Throws FailedMember.
+  void run();
 
  private:
   void run_tiles(std::int64_t begin, std::int64_t end) const;

@@ -1,5 +1,6 @@
 // The parts of ResolvedPlan that resolve instructions which run together: tile regions of the host and of devices,
 // stencils, epilogues.
+#include <algorithm>
 #include <map>
 
 #include "executor/run/resolved.hpp"
@@ -14,6 +15,12 @@ std::optional<ChainStep::Op> chain_op(std::string_view op, DType dtype) {
   if (op == "Sub") return ChainStep::Op::sub;
   if (op == "Mul") return ChainStep::Op::mul;
   return std::nullopt;
+}
+
+/// Whether the kernel is one of ferry's for CPUs, which have the bits of the functors.
+bool is_own(const Kernel& kernel) {
+  return std::ranges::any_of(cpu_kernel_levels(),
+                             [&](const KernelTable& table) { return table.find(kernel.op) == &kernel; });
 }
 
 }  // namespace
@@ -31,7 +38,9 @@ void ResolvedPlan::resolve_tiles(Resolved& resolved, const Instruction& instruct
                                                 .iterations = {iterations(), depth},
                                                 .members = {},
                                                 .arrays = {},
-                                                .streams = {}});
+                                                .streams = {},
+                                                .compiled = {}});
+  std::vector<CompiledMember> compiled;
   for (const std::uint32_t m : members) {
     const Instruction& member = role_.instructions[m];
     for (const Range range : {member.inputs, member.outputs})
@@ -43,8 +52,12 @@ void ResolvedPlan::resolve_tiles(Resolved& resolved, const Instruction& instruct
       }
     work.members.push_back(tile_member(member, context, instruction.tile_elements()));
     work.members.back().row = elements / elements_of(role_.buffers[role_.outputs(member)[0]]);
+    compiled.push_back({is_own(kernel_of(member, context)) ? plan_.string(member.op) : "", member.inputs.count});
   }
   work.finish();
+  if (context.run.compile_after >= 0)
+    work.compiled =
+        CompiledTiles::of(compiled, work.arrays, elements, context.kernels.level(), context.run.compile_after);
   resolved.tiles = &work;
 }
 
@@ -130,7 +143,10 @@ void ResolvedPlan::resolve_stencil(Resolved& resolved, const Instruction& instru
 
 StencilParts ResolvedPlan::parts_of_stencil(const Instruction& instruction, const ResolveContext& context,
                                             std::uint32_t depth) {
-  StencilParts parts{.tile = instruction.tile_elements(), .chain = context.kernels.chain()};
+  StencilParts parts{.tile = instruction.tile_elements(),
+                     .chain = context.kernels.chain(),
+                     .processor = context.kernels.level(),
+                     .compile_after = context.run.compile_after};
   const Range members = role_.regions[instruction.region()].instructions;
   const std::int64_t elements = elements_of(role_.buffers[role_.outputs(role_.instructions[members.first])[0]]);
   std::map<std::uint32_t, std::uint32_t> known;  // by buffer: its index in parts.arrays
@@ -156,6 +172,7 @@ StencilParts ResolvedPlan::parts_of_stencil(const Instruction& instruction, cons
       for (const BufferId b : role_.inputs(member)) added.inputs.push_back(index_of(b, kind_of(b)));
       added.made = index_of(out, kind_of(out));
       added.chained = chain_op(kernel.op, role_.buffers[out].dtype);
+      if (is_own(kernel)) added.op = kernel.op;
       continue;
     }
     StencilWindow& added = parts.windows.emplace_back();

@@ -9,6 +9,7 @@
 #include "comm/backends.hpp"
 #include "comm/launch_variables.hpp"
 #include "executor/cluster.hpp"
+#include "kernels/device.hpp"
 #include "kernels/kernel.hpp"
 #include "runner/command/commands.hpp"
 #include "runner/command/doctor_report.hpp"
@@ -49,6 +50,16 @@ Finding kernels_finding() {
   return {"kernels",
           "cpu, " + std::string(cpu.level()) + ", " + std::string(cpu.library()),
           {{"cpu", cpu.level()}, {"library", cpu.library()}}};
+}
+
+Finding compiler_finding() {
+  const CpuCompiler found = cpu_compiler();
+  nlohmann::json data{{"path", found.path}, {"why", found.why}, {"cache", found.cache}};
+  if (!found.why.empty()) return {"compiler", "none, so elementwise ops run one after another: " + found.why, data};
+  return {"compiler",
+          formatted("of elementwise ops: {}, {}; cache: {}", as_is(found.version), found.path,
+                    found.cache.empty() ? "none" : found.cache),
+          data};
 }
 
 Finding gpus_finding(const Cluster& cluster) {
@@ -144,6 +155,7 @@ std::vector<Finding> examine(const Cluster& cluster) {
       {"descriptors", std::to_string(machine.descriptors), machine.descriptors},
       gpus_finding(cluster),
       kernels_finding(),
+      compiler_finding(),
       mpi_finding(),
       launcher_finding(cluster.size() == 1),
       threads_finding(cluster),

@@ -224,6 +224,9 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_flag_callback(
       "--no-equal", [&options] { options.plan.proves_placing = false; },
       "With --place auto: runs the plan without the proof that it computes the graph");
+  app.add_flag_callback(
+      "--no-compile", [&options] { options.run.compile_after = -1; },
+      "Runs elementwise ops of CPUs without compiling them at run time (by LLVM); the results are the same, slower");
   app.add_flag("--check-numerics", options.run.check_numerics,
                "Ends the run at the first op that makes NaN or Inf, and names it (exit code 8); slower");
   restrict_range(

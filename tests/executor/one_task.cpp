@@ -1,5 +1,7 @@
 #include "tests/executor/one_task.hpp"
 
+#include <cstdlib>
+
 #include "executor/job/job_state.hpp"
 #include "executor/session/session.hpp"
 #include "tests/support/evaluate.hpp"
@@ -29,6 +31,7 @@ Outcome run(std::uint64_t seed, int tasks, std::int64_t fuse_from, int steps, bo
   if (simulated && seed % 3 == 0) send_in_chunks(cluster.state().topology);
   SessionOptions options;
   options.plan.fuse_from = fuse_from;
+  if (std::getenv("FERRY_TEST_COMPILE") != nullptr) options.run.compile_after = 0;
   Session session(*made.graph, cluster, options);
   RunRequest request;
   request.fetches = made.fetches;

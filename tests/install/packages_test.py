@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import pages  # noqa: E402
 
 BUILD, ROOT, CXX = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-NAMES = ["ferry", "ferry-mpich", "ferry-openmpi", "libferry-dev", "libferry0"]
+NAMES = ["ferry", "ferry-llvm", "ferry-mpich", "ferry-openmpi", "libferry-dev", "libferry0"]
 
 
 def output(*command, env=None, cwd=None):
@@ -90,6 +90,7 @@ class Packages(unittest.TestCase):
                    r"/usr/share/man/man1/ferry-run\.1\.gz", r"/usr/share/doc/ferry/README\.md", r"/usr/share/doc/ferry/docs/guide/how_to\.md")
         for name in "openmpi", "mpich":
             self.holds(f"ferry-{name}", rf"/usr/lib/[^/]+/libferry_mpi_{name}\.so")
+        self.holds("ferry-llvm", r"/usr/lib/[^/]+/libferry_llvm\.so")
         for name in NAMES:
             self.holds(name, f"/usr/share/doc/{name}/copyright", rf"/usr/share/doc/{name}/changelog\.gz")
         together = [path for held in self.held.values() for path in held]
@@ -105,10 +106,11 @@ class Packages(unittest.TestCase):
             needed = field(self.debs[name], "Depends")
             for library in "libopenblas0", "libprotobuf", "libstdc++6":
                 self.assertIn(library, needed, name)
-            for library in "libopenmpi3", "libmpich12":
+            for library in "libopenmpi3", "libmpich12", "libllvm14":
                 self.assertNotIn(library, needed, name)
         self.assertIn("libopenmpi3", field(self.debs["ferry-openmpi"], "Depends"))
         self.assertIn("libmpich12", field(self.debs["ferry-mpich"], "Depends"))
+        self.assertIn("libllvm14", field(self.debs["ferry-llvm"], "Depends"))
         self.assertIn(f"libferry0 (= {field(self.debs['libferry-dev'], 'Version')})", field(self.debs["libferry-dev"], "Depends"))
         shlibs = output("dpkg-deb", "--info", self.debs["libferry0"], "shlibs")
         major, minor = map(int, field(self.debs["libferry0"], "Version").split(".")[:2])

@@ -53,7 +53,7 @@ MAY_INCLUDE = {
     "executor/direct": ["base", "graph", "plan", "kernels/kernel", "comm/transport", "comm/group", "comm/failure",
                         "executor/job", "executor/watch"],
     "executor/observe": ["base", "graph", "plan", "kernels/device", "comm/transport", "executor/watch"],
-    "executor/fused": ["base", "plan", "kernels/kernel"],
+    "executor/fused": ["base", "plan", "kernels/kernel", "kernels/compiled_region", "kernels/shared/nest"],
     "executor/run": ["base", "graph", "ops", "plan", "kernels/kernel", "kernels/device", "comm/transport", "comm/group",
                      "executor/execution_options", "executor/fused", "executor/observe", "executor/watch"],
     "executor/state": ["base", "graph", "plan", "kernels/device", "comm/failure", "comm/transport", "executor/run"],
@@ -70,7 +70,7 @@ USERS = ["runner", "samples", "bench"]
 USERS_EXCEPTIONS = {"runner": ["bench/benchmark.hpp", "bench/calibration/calibration.hpp"]}
 # Each subfolder of these is a backend, whose headers only it may include; but for those that backends share.
 BACKENDS_IN = ["comm", "kernels"]
-SHARED = ["kernels/shared"]
+SHARED = ["kernels/compile", "kernels/shared"]
 # Standard headers that one of our compilers lacks: only our own header that replaces one may include it.
 WRAPPED = {"source_location": "base/source_location.hpp"}
 # Public headers may include a library's header only here.

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/cuda/region/cache.hpp"
+#include "kernels/compile/code_cache.hpp"
 #include "kernels/kernel.hpp"
 
 namespace ferry::cuda {

@@ -1,4 +1,4 @@
-// The cache of compiled kernels on disk.
+// The cache of compiled kernels and regions on disk, for CPUs and GPUs.
 #pragma once
 
 #include <mutex>
@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "base/files/files.hpp"
 
-namespace ferry::cuda {
+namespace ferry {
 
 /// The folder of the cache: $XDG_CACHE_HOME/ferry/kernels, or ~/.cache/ferry/kernels; empty if neither variable is set.
 [[nodiscard]] std::string cache_folder();
@@ -40,4 +40,4 @@ class CodeCache {
   bool warned_ = false;
 };
 
-}  // namespace ferry::cuda
+}  // namespace ferry

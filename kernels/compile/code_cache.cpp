@@ -1,4 +1,4 @@
-#include "kernels/cuda/region/cache.hpp"
+#include "kernels/compile/code_cache.hpp"
 
 #include <array>
 #include <cstdlib>
@@ -9,7 +9,7 @@
 #include "base/hash.hpp"
 #include "base/system/log.hpp"
 
-namespace ferry::cuda {
+namespace ferry {
 namespace {
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;  // a larger file is damaged
@@ -83,4 +83,4 @@ void CodeCache::warn(const char* what, const Error& error) {
            ", so they are compiled in each run: " + error.what());
 }
 
-}  // namespace ferry::cuda
+}  // namespace ferry
