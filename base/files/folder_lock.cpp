@@ -53,11 +53,12 @@ Error used_by(const std::string& folder, const std::string& owner) {
   return Error(Code::usage, "{:?}: another job uses it", folder).note("{}", owner);
 }
 
-/// Returns 0 or the errno.
+/// Returns 0 or the errno. Syncs, because over NFS other hosts do not see what a file that stays open has in memory.
 int write_lines(const Descriptor& file, const std::string& text) {
   if (call_again([&] { return ::ftruncate(file.get(), 0); }) != 0) return errno;
   const ssize_t written = call_again([&] { return ::pwrite(file.get(), text.data(), text.size(), 0); });
-  return written < 0 ? errno : static_cast<std::size_t>(written) < text.size() ? ENOSPC : 0;
+  if (written >= 0 && static_cast<std::size_t>(written) < text.size()) return ENOSPC;
+  return written < 0 || call_again([&] { return ::fsync(file.get()); }) != 0 ? errno : 0;
 }
 
 /// Returns 0, EWOULDBLOCK if another process has the lock, or the errno if the file system has no such locks.

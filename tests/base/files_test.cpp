@@ -448,6 +448,14 @@ TEST_CASE("folder lock: held by one at a time, and says by whom, on any file sys
   locks_missing = 0;
 }
 
+TEST_CASE("folder lock: its text is synced, for other hosts") {
+  const TempFolder folder;
+  syncs_until_failure = 0;
+  CHECK(error_of([&] { static_cast<void>(FolderLock(folder.path(), "job 12")); }).code() == Code::resource);
+  CHECK(syncs_until_failure == -1);
+  CHECK_NOTHROW(FolderLock(folder.path(), "job 12"));
+}
+
 TEST_CASE("folder lock: a file that is a lock is taken if its process has ended, not if that cannot be known") {
   const TempFolder folder;
   std::string content_of_lock;
