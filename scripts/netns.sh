@@ -10,7 +10,8 @@
 #   netns.sh drop N MATCH              inside: host N drops what it is sent and matches, in the words of nft
 #   netns.sh rate N RATE               inside: host N is sent no more than that a second, such as 1mbit
 #   netns.sh heal N                    inside: undoes all that
-# NETNS_DIR is a folder for keys, logs and the hostfile. Needs root, iproute2, openssh-server and Open MPI.
+# NETNS_DIR is a folder for keys, logs and the hostfile. Needs root, iproute2, openssh-server and Open MPI. NETNS_SSH=no leaves out
+# the ssh servers.
 set -e
 export PATH="$PATH:/usr/sbin:/sbin"
 hosts="1 2 3"
@@ -60,12 +61,13 @@ serve_ssh() {
 
 up() {
   rm -f "$dir"/{key,key.pub,hostkey,hostkey.pub,hostfile,sshd*}  # left by an earlier run
-  ssh-keygen -q -t ed25519 -N '' -f "$dir/key"
-  ssh-keygen -q -t ed25519 -N '' -f "$dir/hostkey"
   ip link add hosts type bridge
   ip link set hosts up
   local host
   for host in $hosts; do make_host "$host"; done
+  [ "${NETNS_SSH:-}" != no ] || return 0
+  ssh-keygen -q -t ed25519 -N '' -f "$dir/key"
+  ssh-keygen -q -t ed25519 -N '' -f "$dir/hostkey"
   for host in $hosts; do serve_ssh "$host"; done
   for host in $hosts; do
     until [ -s "$dir/sshd$host.pid" ]; do

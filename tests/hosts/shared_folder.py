@@ -60,14 +60,14 @@ def undisturbed(tasks, steps):
 
 class SharedFolder:
     """A TestCase with these checks has hosts 1 and 2, `shared`: their name of the folder, and `there`: the folder where it is stored."""
-    seconds = 60  # limit for what should happen at once
+    seconds = 60  # limit for what should happen at once, and for tasks that wait for each other
 
     def on(self, host):
         """The words before a command that runs on this host."""
         raise NotImplementedError
 
     def task(self, host, *words, **variables):
-        task = Task(self.on(host), self.seconds, *words, **variables)
+        task = Task(self.on(host), self.seconds, *words, "--deadline", self.seconds, **variables)
         self.addCleanup(task.kill)
         return task
 
