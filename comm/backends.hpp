@@ -33,11 +33,12 @@ struct MpiFound {
   std::string library = {};             ///< the library's file; empty: the program has MPI itself
   std::string reason = {};              ///< why ferry chooses this MPI
   std::vector<std::string> tried = {};  ///< for each library that could not be used, the reason
+  std::string package = {};             ///< if there is none: the Debian package to install; empty: none is known
 };
 /// Looks for an MPI without starting it: the MPI that the process has loaded; else the MPI that FERRY_MPI names
 /// (openmpi, mpich, standard, or the path of a library); else the MPI of the launcher that started this process; else
-/// any MPI. After an MPI is found, later calls return the same MPI. Error(usage) for two loaded libraries and for a
-/// wrong FERRY_MPI. Thread-safe.
+/// any MPI. After an MPI is found, later calls return the same MPI. Error(usage) for two loaded libraries, for a
+/// wrong FERRY_MPI, and if FERRY_MPI contradicts the launcher. Thread-safe.
 [[nodiscard]] MpiFound find_mpi();
 /// Describes, for each ABI except `abi`, the installed library or the missing libraries: "mpich by libmpich.so.12", "no
 /// standard (libmpi_abi.so.1)". It loads each library for a moment, so use it only for diagnostics.

@@ -64,6 +64,12 @@ Choice loaded_library(const Surroundings& surroundings) {
 
 Choice wanted_library(const Surroundings& surroundings) {
   const MpiAbi abi = wanted_abi(surroundings);
+  if (surroundings.launcher == Launcher::mpich && abi == MpiAbi::openmpi)
+    throw Error(Code::usage,
+                "FERRY_MPI={}: the mpiexec of MPICH or Intel MPI started this process (PMI_RANK is set), and Open MPI "
+                "cannot run under it",
+                surroundings.wanted)
+        .hint("unset FERRY_MPI, or start the tasks by the mpirun of Open MPI");
   const std::string reason = formatted("FERRY_MPI={}", surroundings.wanted);
   if (surroundings.wanted_abi) return {{{abi, surroundings.wanted}}, reason};
   return libraries_with({abi}, surroundings, reason);

@@ -35,7 +35,8 @@ struct Choice {
 
 /// A library that the process has loaded takes precedence over FERRY_MPI, which takes precedence over the launcher.
 /// Without any of the three, the order is: Open MPI, MPICH, the standard ABI. Error(usage) if two libraries are loaded,
-/// if FERRY_MPI names another ABI than the loaded library has, and if it names no ABI.
+/// if FERRY_MPI names another ABI than the loaded library has, if it names Open MPI under the launcher of MPICH, and if
+/// it names no ABI.
 [[nodiscard]] Choice choose(const Surroundings& surroundings);
 
 /// "openmpi", "mpich" or "standard", as FERRY_MPI and the plug-ins spell it.

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/format.hpp"
 #include "base/process/descriptor.hpp"
 #include "base/process/environment.hpp"
 #include "base/process/plugin_file.hpp"
@@ -116,6 +117,17 @@ Surroundings surroundings() {
   return all;
 }
 
+/// Why there is no MPI that ferry can use.
+struct MissingMpi {
+  std::vector<std::string> tried;  // for each library, the reason
+  std::string package;             // MpiFound::package
+};
+
+/// The Debian package of an MPI; "" if there is none.
+std::string package_of(MpiAbi abi) {
+  return abi == MpiAbi::openmpi ? "openmpi-bin" : abi == MpiAbi::mpich ? "mpich" : "";
+}
+
 /// A plug-in, with the MPI library that it calls.
 struct OpenedMpi {
   const MpiPlugin* plugin = nullptr;
@@ -129,16 +141,16 @@ bool can_be_loaded(const std::string& file) {
   return handle != nullptr;
 }
 
-/// Opens `library` and its plug-in. Returns null and sets `why` if the library, or a plug-in of this version, cannot be
-/// opened.
-const MpiPlugin* open_library(const Library& library, std::string& why) {
+/// Opens `library` and its plug-in. Returns null and sets `missing` if the library, or a plug-in of this version,
+/// cannot be opened.
+const MpiPlugin* open_library(const Library& library, MissingMpi& missing) {
   void* handle = nullptr;
   if (!library.file.empty()) {
     // Open MPI 4 loads its components as libraries, which look for MPI's symbols in the global scope.
     handle = dlopen(library.file.c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (handle == nullptr) {
       const char* const said = dlerror();
-      why = said != nullptr ? said : library.file + " cannot be opened";
+      missing.tried.emplace_back(said != nullptr ? said : library.file + " cannot be opened");
       return nullptr;
     }
   }
@@ -150,10 +162,12 @@ const MpiPlugin* open_library(const Library& library, std::string& why) {
     if (plugin != nullptr && plugin->version == kMpiPluginVersion && plugin->size == sizeof(MpiPlugin) &&
         plugin->ferry == std::string_view(FERRY_VERSION))
       return plugin;
-    why = file.path + " was built for another ferry: install the one of this version";
+    missing.tried.push_back(file.path + " was built for another ferry: install the one of this version");
   } else {
-    why = file.why;
+    missing.tried.push_back(file.why);
   }
+  if (missing.package.empty() && !package_of(library.abi).empty())
+    missing.package = "ferry-" + std::string(mpi::name_of(library.abi));
   if (handle != nullptr) dlclose(handle);
   return nullptr;
 }
@@ -161,36 +175,40 @@ const MpiPlugin* open_library(const Library& library, std::string& why) {
 /// The MPI of this process; null until one is found. After that it does not change.
 std::atomic<const OpenedMpi*> mpi_here = nullptr;
 
-/// Opens an MPI. If no MPI can be used, returns null and adds a line to `tried` for each library.
-const OpenedMpi* open_mpi(std::vector<std::string>& tried) {
+/// Opens an MPI. If no MPI can be used, returns null and sets `missing`.
+const OpenedMpi* open_mpi(MissingMpi& missing) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   if (const OpenedMpi* const found = mpi_here) return found;
   const Choice choice = mpi::choose(surroundings());
-  for (const Library& library : choice.libraries) {
-    std::string why;
-    if (const MpiPlugin* const plugin = open_library(library, why))
+  for (const Library& library : choice.libraries)
+    if (const MpiPlugin* const plugin = open_library(library, missing))
       return mpi_here = new OpenedMpi{plugin, library, choice.reason};
-    tried.push_back(std::move(why));
-  }
+  if (missing.package.empty()) missing.package = package_of(choice.libraries.front().abi);
   return nullptr;
 }
 
 const OpenedMpi& required_mpi(std::string_view wanted_by) {
-  std::vector<std::string> tried;
-  if (const OpenedMpi* const mpi = open_mpi(tried)) return *mpi;
+  MissingMpi missing;
+  if (const OpenedMpi* const mpi = open_mpi(missing)) return *mpi;
   Error error(Code::usage, std::string(wanted_by) + ": there is no MPI that ferry can use");
-  for (const std::string& why : tried) error.note("{:.400}", why);
+  for (const std::string& why : missing.tried) error.note("{:.400}", why);
   throw std::move(error).hint(
-      "install an MPI (openmpi-bin or mpich), or name its library by FERRY_MPI=/PATH/libmpi.so.12; a job over TCP "
-      "needs none (docs/getting_started/running.md)");
+      "install {}, or name the library of an MPI by FERRY_MPI=/PATH/libmpi.so.12; a job over TCP needs no MPI "
+      "(docs/getting_started/running.md)",
+      as_is(missing.package.empty() ? "an MPI" : "the package " + missing.package));
 }
 
 }  // namespace
 
 MpiFound find_mpi() {
   MpiFound found;
-  if (const OpenedMpi* const mpi = open_mpi(found.tried)) {
+  MissingMpi missing;
+  const OpenedMpi* const mpi = open_mpi(missing);
+  found.tried = std::move(missing.tried);
+  if (mpi == nullptr) {
+    found.package = std::move(missing.package);
+  } else {
     found.version = mpi->plugin->library();
     found.abi = mpi::name_of(mpi->library.abi);
     found.library = mpi->library.file;

@@ -106,8 +106,9 @@ Launch launch_of(const ClusterOptions& options) {
   auto tcp = tcp_launch();
   const bool by_mpi = mpi && mpi->size > 1, by_tcp = tcp && tcp->tasks > 1;
   if (by_mpi && by_tcp) require_agreement(*mpi, *tcp);
-  // If the launcher offers PMI, the tasks can run without an MPI library.
-  if (by_mpi && pmi_offered() && find_mpi().version.empty()) return over_pmi(*mpi, options);
+  // If the launcher offers PMI, the tasks can run without an MPI library, unless FERRY_MPI asks for one.
+  if (by_mpi && pmi_offered() && environment("FERRY_MPI").empty() && find_mpi().version.empty())
+    return over_pmi(*mpi, options);
   if (by_mpi) return {Launch::By::mpi, mpi->size, mpi->rank, {}};
   if (by_tcp) return over_tcp(*std::move(tcp), options);
   return {};

@@ -119,11 +119,13 @@ Finding mpi_finding() {
   const MpiFound mpi = find_mpi();
   const std::vector<std::string> others = other_mpis(mpi.abi);
   nlohmann::json data{{"version", mpi.version}, {"abi", mpi.abi},     {"library", mpi.library},
-                      {"reason", mpi.reason},   {"tried", mpi.tried}, {"others", others}};
+                      {"reason", mpi.reason},   {"tried", mpi.tried}, {"package", mpi.package},
+                      {"others", others}};
   if (mpi.version.empty())
     return {"mpi",
-            "none that ferry can use, so jobs run over TCP; for jobs over MPI: apt install openmpi-bin, or mpich; "
-            "--json has the libraries that ferry tried",
+            "none that ferry can use, so jobs run over TCP" +
+                (mpi.package.empty() ? "" : "; for jobs over MPI, install " + mpi.package) +
+                "; --json has the libraries that ferry tried",
             data};
   return {"mpi",
           mpi.version + (mpi.library.empty() ? "" : formatted(" ({})", mpi.library)) + ", since " + mpi.reason +

@@ -64,10 +64,12 @@ void add_mpi(std::span<const TaskFindings> tasks, Readiness& found) {
     const json mpi = data_of(task, "mpi");
     if (mpi.empty()) return;
     if (!mpi.value("version", "").empty()) continue;
-    if (mpi.value("tried", json::array()).dump().find("libferry_mpi_") == std::string::npos)
-      found.suggestions.push_back({"sudo apt-get install openmpi-bin", "for jobs over MPI"});
-    else
-      found.suggestions.push_back({"sudo apt-get install ./ferry-openmpi_*.deb", "for jobs over MPI: ferry's plug-in"});
+    const std::string package = mpi.value("package", "");
+    if (package.starts_with("ferry-"))
+      found.suggestions.push_back(
+          {formatted("sudo apt-get install ./{}_*.deb", as_is(package)), "for jobs over MPI: ferry's plug-in"});
+    else if (!package.empty())
+      found.suggestions.push_back({"sudo apt-get install " + package, "for jobs over MPI"});
     return;
   }
   found.ready.push_back(formatted("jobs over MPI ({})", data_of(tasks[0], "mpi").value("version", "")));

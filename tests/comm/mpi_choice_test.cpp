@@ -62,6 +62,12 @@ std::string refusal(const Surroundings& surroundings) {
 
 TEST_CASE("a choice that cannot be made is refused by name") {
   CHECK(refusal({.wanted = "lam"}).starts_with("FERRY_MPI=lam: no MPI that ferry knows"));
+  for (const Surroundings& contradiction :
+       {Surroundings{.wanted = "openmpi", .launcher = Launcher::mpich},
+        Surroundings{.wanted = "/x/libmpi.so.40", .launcher = Launcher::mpich, .wanted_abi = MpiAbi::openmpi}})
+    CHECK(refusal(contradiction)
+              .starts_with("FERRY_MPI=" + contradiction.wanted +
+                           ": the mpiexec of MPICH or Intel MPI started this process (PMI_RANK is set), and Open MPI"));
   CHECK(refusal({.loaded = {kLoaded, {MpiAbi::openmpi, "/usr/lib/libmpi.so.40"}}})
             .starts_with("mpi: this process has loaded two MPI libraries: /opt/mpich/lib/libmpi.so.12 and "
                          "/usr/lib/libmpi.so.40"));

@@ -190,6 +190,12 @@ class Mpis(unittest.TestCase):
         if self.hydra:
             printed, code = self.hydra.run(3, ferry, "run", SAMPLES / "add.pb")
             self.assertEqual((code, printed), (0, "c = [11 22 33]  int32[3]\n"))
+            printed, code = self.hydra.run(3, ferry, "doctor")
+            self.assertIn("none that ferry can use, so jobs run over TCP; for jobs over MPI, install ferry-mpich;", printed)
+            self.assertIn("sudo apt-get install ./ferry-mpich_*.deb", printed)
+            printed, code = self.hydra.run(3, ferry, "run", SAMPLES / "add.pb", FERRY_MPI="mpich")
+            self.assertEqual(code, 2, printed)
+            self.assertRegex(printed, r"there is no MPI that ferry can use\n(.*\n)*.*try: install the package ferry-mpich, or")
 
     def test_half_of_the_tasks_without_a_plugin(self):
         if not self.plugins_apart():
@@ -224,9 +230,13 @@ class Mpis(unittest.TestCase):
     def test_a_launcher_of_another_mpi(self):
         if len(self.mpis) < 2 or not self.hydra:
             self.skipTest("there is one MPI here")
-        printed, code = self.hydra.run(2, FERRY, "run", SAMPLES / "add.pb", FERRY_MPI="openmpi")
+        for command in "run", "doctor":
+            printed, code = self.hydra.run(2, FERRY, command, *[SAMPLES / "add.pb"] * (command == "run"), FERRY_MPI="openmpi")
+            self.assertEqual(code, 2, printed)
+            self.assertIn("FERRY_MPI=openmpi: the mpiexec of MPICH or Intel MPI started this process (PMI_RANK is set)", printed)
+        printed, code = self.mpis[0].run(2, FERRY, "run", SAMPLES / "add.pb", FERRY_MPI="mpich")
         self.assertNotEqual(code, 0)
-        self.assertRegex(printed, r"mpi: PMI_SIZE says 2 tasks, the world of Open MPI v\S+ has 1\n.*try: choose the MPI of the launcher")
+        self.assertRegex(printed, r"mpi: OMPI_COMM_WORLD_SIZE says 2 tasks, the world of MPICH \S+ has 1\n.*try: choose the MPI of the launcher")
 
     def test_a_task_that_does_not_come_to_the_rendezvous(self):
         if not self.hydra:

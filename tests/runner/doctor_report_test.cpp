@@ -11,18 +11,18 @@ TaskFindings found(int host, const std::string& cpu, const std::string& memory) 
   return {host, {{"cpu", cpu, {{"model", cpu}}}, {"memory", memory, memory, true}}};
 }
 
-constexpr const char* kNoMpi = "libmpi.so.40: cannot open shared object file";
-constexpr const char* kNoPlugin = "libferry_mpi_openmpi.so is not installed";
+constexpr const char* kNoMpi = "openmpi-bin";  // the missing package
+constexpr const char* kNoPlugin = "ferry-mpich";
 constexpr const char* kReady = "ready for     one process, jobs over TCP (ferry launch)\n";
 
 TaskFindings task_with(const char* library, std::uint64_t descriptors, const char* congestion, const char* mpi,
-                       const char* tried, int gpus) {
+                       const char* package, int gpus) {
   return {0,
           {{"tcp", "", congestion},
            {"descriptors", "", descriptors},
            {"gpus", "", {{"count", gpus}}},
            {"kernels", "", {{"cpu", "x86-64-v3"}, {"library", library}}},
-           {"mpi", "", {{"version", mpi}, {"tried", {tried}}}}}};
+           {"mpi", "", {{"version", mpi}, {"package", package}}}}};
 }
 
 /// All parts of the conclusion in one line.
@@ -39,6 +39,7 @@ TEST_CASE("the uses that are ready, and the commands to type, follow from the fi
   const TaskFindings good = task_with("openblas-Haswell", 1024, "cubic", "Open MPI v4.1.4", "", 0);
   const TaskFindings no_mpi = task_with("openblas-Haswell", 1024, "cubic", "", kNoMpi, 0);
   const TaskFindings no_plugin = task_with("openblas-Haswell", 1024, "cubic", "", kNoPlugin, 0);
+  const TaskFindings no_known_mpi = task_with("openblas-Haswell", 1024, "cubic", "", "", 0);
   const TaskFindings few_files = task_with("openblas-Haswell", 1023, "cubic", "Open MPI v4.1.4", "", 0);
   const TaskFindings paced = task_with("openblas-Haswell", 1024, "bbr", "Open MPI v4.1.4", "", 0);
   const TaskFindings gpus = task_with("openblas-Haswell", 1024, "cubic", "Open MPI v4.1.4", "", 2);
@@ -50,7 +51,8 @@ TEST_CASE("the uses that are ready, and the commands to type, follow from the fi
   const std::vector<Case> cases{
       {{good}, both + mpi},
       {{no_mpi}, both + " | sudo apt-get install openmpi-bin"},
-      {{no_plugin}, both + " | sudo apt-get install ./ferry-openmpi_*.deb"},
+      {{no_known_mpi}, both},
+      {{no_plugin}, both + " | sudo apt-get install ./ferry-mpich_*.deb"},
       {{few_files}, both + mpi + " | ulimit -n 1024"},
       {{paced}, both + mpi + " | sudo sysctl -w net.ipv4.tcp_congestion_control=reno"},
       {{gpus}, both + mpi + ", GPUs (--device gpu)"},
