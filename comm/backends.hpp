@@ -40,6 +40,9 @@ struct MpiFound {
 /// any MPI. After an MPI is found, later calls return the same MPI. Error(usage) for two loaded libraries, for a
 /// wrong FERRY_MPI, and if FERRY_MPI contradicts the launcher. Thread-safe.
 [[nodiscard]] MpiFound find_mpi();
+/// Whether the process has loaded an MPI library, for example because the program is linked to it. Errors as
+/// find_mpi().
+[[nodiscard]] bool program_has_mpi();
 /// Describes, for each ABI except `abi`, the installed library or the missing libraries: "mpich by libmpich.so.12", "no
 /// standard (libmpi_abi.so.1)". It loads each library for a moment, so use it only for diagnostics.
 [[nodiscard]] std::vector<std::string> other_mpis(std::string_view abi);
@@ -79,8 +82,22 @@ void keep_mpi_launch();
 /// launcher: the mpiexec of MPICH or Intel MPI, or srun --mpi=pmi2. Such tasks need no MPI library, no address and no
 /// secret.
 inline constexpr const char* kPmiPlace = "pmi:";
+/// Error(usage) on a task over MPI if the task before it uses TCP. Then MPI_Init would end the job without a reason
+/// that users understand. All tasks call it before they start MPI or meet over TCP; `way` is the version of the MPI, or
+/// for a task over TCP, with `tcp`, the reason why. Only the mpiexec of MPICH and Intel MPI let MPI follow such a
+/// check; it does nothing under other launchers. Error(stalled) if not all tasks come before the deadline.
+void require_one_way(const MpiLaunch& launch, bool tcp, const std::string& way, std::chrono::milliseconds deadline);
 /// Whether the launcher of this process offers PMI.
 [[nodiscard]] bool pmi_offered();
+/// If the launcher offers PMI: makes it end the other processes of the job when this process exits with an error,
+/// unless this process has left the job in order. They could wait for it without a deadline, in MPI_Init. The tasks of
+/// a failed job have two seconds to end by themselves. Does nothing in a program that has MPI itself.
+void end_others_at_exit();
+/// Undoes end_others_at_exit() for the rest of the process: from now on MPI uses the launcher's PMI, or each process
+/// has a job of its own.
+void release_pmi() noexcept;
+/// Does the same as the exit of this process, for callers that end it without exit handlers, with `code`.
+void leave_pmi(Code code) noexcept;
 
 /// How a task joins a job over TCP.
 struct TcpOptions {
@@ -94,6 +111,7 @@ struct TcpOptions {
   /// Name or address of the interface at which this task listens; empty: the interface that reaches the rendezvous.
   std::string interface = {};
   std::string secret = {};  ///< the same for all tasks; may be empty on loopback only
+  std::string reason = {};  ///< why this task does not use MPI, although the launcher is one of MPI
   int threads = 1;          ///< of this task; if a host has more threads than cores, waiting tasks sleep sooner
   std::chrono::milliseconds deadline{60000};  ///< for all tasks to join the job, and for a cut link to come back
 };

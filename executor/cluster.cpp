@@ -19,6 +19,16 @@ namespace {
 
 constexpr std::chrono::seconds kDeclineTimeout{10};  // for the other tasks to come and learn why there is no job
 
+/// Returns f(), with which this task joins the job.
+template <class F>
+auto with_task_0_first(F f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    throw let_task_0_print(error);
+  }
+}
+
 }  // namespace
 
 Cluster::Cluster(std::shared_ptr<JobState> job) : Collectives(group_of_all_tasks(job)), job_(std::move(job)) {}
@@ -43,8 +53,9 @@ Cluster Cluster::connect(ClusterOptions options) {
     std::vector<std::unique_ptr<Transport>> ends = inproc_transports(options.tasks);
     return over(std::move(ends), std::move(options));
   }
-  Launch launch = launch_of(options);
+  Launch launch = with_task_0_first([&] { return launch_of(options); });
   if (launch.by == Launch::By::nobody) {
+    release_pmi();
     warn_of_copies(options);
     Cluster cluster = over(inproc_transports(options.invariant > 0 ? options.invariant : std::max(options.tasks, 1)),
                            std::move(options));
@@ -55,7 +66,8 @@ Cluster Cluster::connect(ClusterOptions options) {
     decline(options, Error(Code::usage, "--tasks {}, yet the launcher started {}", options.tasks,
                            plural(launch.processes, "task"))
                          .hint("leave --tasks out where a launcher starts the tasks"));
-  return Cluster(form_job(launched_transports(std::move(launch), options), std::move(options)));
+  auto local = with_task_0_first([&] { return launched_transports(std::move(launch), options); });
+  return Cluster(form_job(std::move(local), std::move(options)));
 }
 
 void Cluster::decline(ClusterOptions options, const Error& error) {
@@ -71,7 +83,7 @@ void Cluster::decline(ClusterOptions options, const Error& error) {
     throw Error(problem);
   } catch (const Error&) {  // the other tasks cannot be reached
   }
-  throw Error(error);
+  throw let_task_0_print(error);
 }
 
 Cluster Cluster::over(std::vector<std::unique_ptr<Transport>> local, ClusterOptions options) {

@@ -217,6 +217,10 @@ MpiFound find_mpi() {
   return found;
 }
 
+bool program_has_mpi() {
+  return !loaded_libraries().empty();
+}
+
 std::vector<std::string> other_mpis(std::string_view abi) {
   std::vector<std::string> others;
   for (const MpiAbi other : {MpiAbi::openmpi, MpiAbi::mpich, MpiAbi::standard}) {
@@ -237,7 +241,11 @@ std::vector<std::string> other_mpis(std::string_view abi) {
 
 std::unique_ptr<Transport> mpi_transport(const MpiOptions& options) {
   const MpiPlugin& plugin = *required_mpi("transport mpi").plugin;
-  if (!plugin.running()) keep_mpi_launch();
+  if (!plugin.running()) {
+    keep_mpi_launch();
+    if (const auto launch = mpi_launch()) require_one_way(*launch, false, plugin.library(), options.deadline);
+  }
+  release_pmi();
   const int tasks = plugin.start();
   if (const auto launch = mpi_launch(); launch && launch->size != tasks) {
     throw Error(Code::usage, "mpi: " + launch->by + " says " + std::to_string(launch->size) + " tasks, the world of " +
@@ -260,6 +268,7 @@ std::unique_ptr<Transport> mpi_transport_over(const void* communicator, MpiAbi a
   if (!mpi.plugin->running()) {
     throw Error(Code::usage, "adopt: MPI does not run").hint("call MPI_Init before it and MPI_Finalize after it");
   }
+  release_pmi();
   open_standard();
   return mpi.plugin->over(communicator, options);
 }

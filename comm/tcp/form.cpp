@@ -144,6 +144,7 @@ Joined join_by_address(const TcpOptions& options, const Deadline& deadline) {
 /// job.
 TcpOptions with_secret(TcpOptions options, const Deadline& deadline) {
   if (options.rendezvous != kPmiPlace) return options;
+  require_one_way({options.task, options.tasks, ""}, true, options.reason, options.deadline);
   const std::string made = broadcast_from_task_0(options.task, hex_digest(new_nonce()), deadline);
   if (options.secret.empty()) options.secret = made;
   return options;

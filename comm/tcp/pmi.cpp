@@ -2,21 +2,31 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
 
 #include "base/format.hpp"
 #include "base/numbers.hpp"
 #include "base/process/environment.hpp"
+#include "base/system/machine.hpp"
 #include "base/text.hpp"
+#include "comm/backends.hpp"
 
 namespace ferry::tcp {
 namespace {
 
 constexpr std::size_t kLongestLine = 4096;
 constexpr std::chrono::seconds kFinalizeTime{1};
+/// The time for the other tasks of a failed job to learn of the failure, to print it and to end by themselves.
+constexpr std::chrono::seconds kGrace{2};
 
 Error pmi_error(Code code, const std::string& what) {
   return {code, "rendezvous by PMI: " + what};
@@ -49,30 +59,71 @@ std::string replace_char(std::string text, char other, char instead) {
   return text;
 }
 
+std::atomic<Standing> standing_here = Standing::outside;
+std::atomic<bool> released = false;    // release_pmi() was called
+std::atomic<bool> registered = false;  // leave_at_exit() was called
+std::atomic<bool> connected = false;   // Pmi::here() has made the connection
+
+/// Whether all tasks end by themselves: each of them comes to this fence at its exit with an error.
+bool all_end(Pmi& pmi) {
+  try {
+    pmi.fence(Deadline(system_clock(), kGrace));
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// Leaves the launcher at the exit of this process.
+void leave(int status) noexcept {
+  if (released) return;
+  // Tasks that were stopped from outside save first, which may take long.
+  const bool failed =
+      status != 0 && status != static_cast<int>(Code::preempted) && standing_here != Standing::left && pmi_offered();
+  if (!failed && !connected) return;
+  // Otherwise the others would learn of an exit() in the middle of a job only when this process is gone.
+  if (failed) leave_tcp(Code::peer_lost, "the process ended before the job was done (exit without close)", false);
+  try {
+    Pmi& pmi = Pmi::here(Deadline(system_clock(), kFinalizeTime));
+    std::fflush(nullptr);  // the launcher may kill this process, too
+    if (failed && !(standing_here == Standing::inside && all_end(pmi)))
+      pmi.abort(status, Deadline(system_clock(), kFinalizeTime));
+    else
+      pmi.finalize(Deadline(system_clock(), kFinalizeTime));
+  } catch (const Error&) {  // the launcher has ended
+  }
+}
+
+/// Calls leave() at the exit of this process, but not at the exit of its children.
+void leave_at_exit() {
+  if (registered.exchange(true)) return;
+  on_exit(
+      [](int status, void* process) {
+        if (reinterpret_cast<std::intptr_t>(process) == getpid()) leave(status);
+      },
+      reinterpret_cast<void*>(static_cast<std::intptr_t>(getpid())));
+}
+
 }  // namespace
 
 Pmi& Pmi::here(const Deadline& deadline) {
-  static Pmi pmi(deadline);
+  leave_at_exit();
+  static Pmi& pmi = *new Pmi(deadline);  // never destroyed, because leave() uses it while the process exits
   return pmi;
 }
 
 Pmi::Pmi(const Deadline& deadline) : socket_(duplicate_pmi_socket(environment("PMI_FD"))) {
   ask("cmd=init pmi_version=1 pmi_subversion=1", deadline);
   space_ = field(ask("cmd=get_my_kvsname", deadline), "kvsname").value_or("");
+  connected = true;
 }
 
-/// The launcher ends the job if a process exits without this goodbye.
-Pmi::~Pmi() {
-  if (failed_) return;
-  try {
-    ask("cmd=finalize", Deadline(system_clock(), kFinalizeTime));
-  } catch (const Error&) {  // the launcher has ended
-  }
+void Pmi::finalize(const Deadline& deadline) {
+  ask("cmd=finalize", deadline);
 }
 
-void Pmi::fail(Error error) {
-  failed_ = true;
-  throw std::move(error);
+void Pmi::abort(int code, const Deadline& deadline) {
+  send("cmd=abort exitcode=" + std::to_string(code), deadline);
 }
 
 void Pmi::put(std::string_view key, std::string text, const Deadline& deadline) {
@@ -114,11 +165,11 @@ std::string Pmi::line(const Deadline& deadline) {
     // The launcher's socket blocks, so it must be ready before it is read.
     if (!net::ready(socket_, POLLIN, deadline) ||
         !net::receive_all(socket_, std::as_writable_bytes(std::span(&next, 1)), deadline)) {
-      if (!deadline.expired()) fail(pmi_error(Code::peer_lost, "the launcher has closed its connection"));
-      fail(pmi_error(Code::stalled, "not all tasks came before the deadline")
-               .hint(
-                   "see whether every process of the job runs ferry, with the same --transport; if srun starts several "
-                   "commands ('srun … : …'), use FERRY_RENDEZVOUS"));
+      if (!deadline.expired()) throw pmi_error(Code::peer_lost, "the launcher has closed its connection");
+      throw pmi_error(Code::stalled, "not all tasks came before the deadline")
+          .hint(
+              "see whether every process of the job runs ferry, with the same --transport; if srun starts several "
+              "commands ('srun … : …'), use FERRY_RENDEZVOUS");
     }
     if (next == '\n') return text;
     text += next;
@@ -134,9 +185,12 @@ std::string broadcast_from_task_0(int task, const std::string& mine, const Deadl
   pmi.fence(deadline);
   if (task == 0) return mine;
   if (auto text = pmi.get(key, deadline)) return std::move(*text);
-  pmi.fail(
-      pmi_error(Code::usage, "task 0 has put up nothing there")
-          .hint("see whether task 0 uses MPI, which this task has not found; ferry doctor says which MPI it finds"));
+  throw pmi_error(Code::usage, "task 0 has put up nothing there")
+      .hint("see whether task 0 uses MPI, which this task has not found; ferry doctor says which MPI it finds");
+}
+
+void set_standing(Standing standing) {
+  standing_here = standing;
 }
 
 }  // namespace ferry::tcp
@@ -145,6 +199,40 @@ namespace ferry {
 
 bool pmi_offered() {
   return !environment("PMI_FD").empty();
+}
+
+void require_one_way(const MpiLaunch& launch, bool tcp, const std::string& way, std::chrono::milliseconds deadline) {
+  // The mpiexec of MPICH and Intel MPI, unlike srun, set this variable, and accept that MPI_Init begins once more.
+  if (launch.size == 1 || !pmi_offered() || environment("MPI_LOCALRANKID").empty()) return;
+  constexpr std::string_view kTcp = "tcp", kMpi = "mpi";
+  constexpr std::size_t kLongestWay = 400;
+  const auto key = [](int task) { return "ferry-way-" + std::to_string(task); };
+  const Deadline all_come(system_clock(), deadline);
+  tcp::Pmi& pmi = tcp::Pmi::here(all_come);
+  const std::string host = this_host_name();
+  pmi.put(key(launch.rank), std::string(tcp ? kTcp : kMpi) + " " + host + " " + way.substr(0, kLongestWay), all_come);
+  pmi.fence(all_come);
+  if (tcp) return;
+  const int before = (launch.rank + launch.size - 1) % launch.size;
+  const std::string theirs = pmi.get(key(before), all_come).value_or("");
+  const std::vector<std::string_view> words = split(theirs, ' ');
+  if (words.size() < 3 || words[0] != kTcp) return;
+  const std::string_view why = std::string_view(theirs).substr(words[0].size() + words[1].size() + 2);
+  throw Error(Code::usage, "launch: task {} on host {} uses TCP ({}), but task {} on host {} uses {}", before, words[1],
+              why, launch.rank, host, way)
+      .hint("install the same MPI and ferry's plug-in for it on all hosts, or add --transport tcp for all tasks");
+}
+
+void end_others_at_exit() {
+  if (pmi_offered() && !program_has_mpi()) tcp::leave_at_exit();
+}
+
+void release_pmi() noexcept {
+  tcp::released = true;
+}
+
+void leave_pmi(Code code) noexcept {
+  if (tcp::registered) tcp::leave(static_cast<int>(code));
 }
 
 }  // namespace ferry

@@ -23,7 +23,6 @@ class Pmi {
  public:
   /// The connection. The first call makes it, and it ends with the process.
   static Pmi& here(const Deadline& deadline);
-  ~Pmi();
   Pmi(const Pmi&) = delete;
   Pmi& operator=(const Pmi&) = delete;
 
@@ -34,9 +33,10 @@ class Pmi {
   /// The text of `key`; nothing if no process put it before the last fence.
   [[nodiscard]] std::optional<std::string> get(std::string_view key, const Deadline& deadline);
 
-  /// Throws `error`. The launcher then ends the whole job when this process exits. Otherwise the other processes could
-  /// wait for this one in MPI_Init without a deadline.
-  [[noreturn]] void fail(Error error);
+  /// The goodbye. The launcher ends the job if a process exits without it.
+  void finalize(const Deadline& deadline);
+  /// Makes the launcher end all processes of the job, and exit with `code`.
+  void abort(int code, const Deadline& deadline);
 
  private:
   explicit Pmi(const Deadline& deadline);
@@ -46,8 +46,16 @@ class Pmi {
 
   net::Socket socket_;
   std::string space_;  // the name of the job's key-value space
-  bool failed_ = false;
 };
+
+/// The part of this process in the job that it joins by PMI. An exit with an error ends the other processes, except
+/// after `left`.
+enum class Standing {
+  outside,  ///< has not joined yet: the others may wait for it without a deadline, in MPI_Init
+  inside,
+  left  ///< has closed its end of the job, which had not failed
+};
+void set_standing(Standing standing);
 
 /// Returns task 0's `mine` on all tasks of the job. All tasks call it.
 [[nodiscard]] std::string broadcast_from_task_0(int task, const std::string& mine, const Deadline& deadline);

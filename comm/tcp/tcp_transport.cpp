@@ -9,6 +9,7 @@
 #include "comm/backends.hpp"
 #include "comm/failure.hpp"
 #include "comm/tcp/job.hpp"
+#include "comm/tcp/pmi.hpp"
 
 namespace ferry {
 namespace {
@@ -193,7 +194,9 @@ std::optional<Failure> TcpTransport::failure() {
 }
 
 void TcpTransport::close() {
-  if (!over()) control().close(task());
+  if (over()) return;
+  control().close(task());
+  if (!control().failure()) tcp::set_standing(tcp::Standing::left);
 }
 
 std::unique_ptr<Transport> TcpTransport::renewed(std::chrono::milliseconds deadline) {
@@ -216,6 +219,8 @@ std::unique_ptr<Transport> TcpTransport::renewed(std::chrono::milliseconds deadl
 }  // namespace
 
 std::unique_ptr<Transport> tcp_transport(const TcpOptions& options) {
+  end_others_at_exit();
+  tcp::set_standing(tcp::Standing::outside);
   auto job = tcp::form_job(options);
   jobs_here().add(job);
   cpu_set_t mask;
@@ -224,6 +229,7 @@ std::unique_ptr<Transport> tcp_transport(const TcpOptions& options) {
   const microseconds spin = options.threads * job->tasks_here() > cores ? kShortestSpin : kSpin;
   auto transport = std::make_unique<TcpTransport>(std::move(job), spin);
   static_cast<void>(transport->exchange("", Deadline(system_clock(), options.deadline)));
+  tcp::set_standing(tcp::Standing::inside);
   return transport;
 }
 

@@ -1,15 +1,23 @@
 #include "executor/job/launch.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 #include "base/format.hpp"
 #include "base/process/environment.hpp"
+#include "base/system/clock.hpp"
+#include "base/system/interrupt.hpp"
 #include "base/system/log.hpp"
 #include "comm/launch_variables.hpp"
 
 namespace ferry {
 namespace {
+
+constexpr std::chrono::seconds kTask0Prints{2};  // the time for task 0 to come to the same error and print it
 
 Launch over_tcp(TcpOptions found, const ClusterOptions& options) {
   Launch launch{Launch::By::tcp, found.tasks, found.task, std::move(found)};
@@ -18,9 +26,16 @@ Launch over_tcp(TcpOptions found, const ClusterOptions& options) {
   return launch;
 }
 
+/// Why no MPI was found: the missing plug-in, if an MPI is there, else the first library that is not.
+std::string reason_of(const MpiFound& mpi) {
+  const auto plugin = std::ranges::find_if(
+      mpi.tried, [](const std::string& why) { return why.find("libferry_mpi_") != std::string::npos; });
+  return plugin != mpi.tried.end() ? *plugin : mpi.tried.front();
+}
+
 /// A launch over TCP. The tasks find one another through the launcher's PMI.
-Launch over_pmi(const MpiLaunch& numbers, const ClusterOptions& options) {
-  TcpOptions tcp{.task = numbers.rank, .tasks = numbers.size, .rendezvous = kPmiPlace};
+Launch over_pmi(const MpiLaunch& numbers, std::string reason, const ClusterOptions& options) {
+  TcpOptions tcp{.task = numbers.rank, .tasks = numbers.size, .rendezvous = kPmiPlace, .reason = std::move(reason)};
   tcp.interface = environment("FERRY_INTERFACE");
   tcp.secret = environment("FERRY_SECRET");
   return over_tcp(std::move(tcp), options);
@@ -86,7 +101,7 @@ Launch launch_of(const ClusterOptions& options) {
     auto tcp = tcp_launch();
     const auto numbers = tcp ? std::nullopt : numbered_launch();
     if (numbers && numbers->size > 1) tcp = tcp_launch(numbers);
-    if (!tcp && numbers && numbers->size > 1 && pmi_offered()) return over_pmi(*numbers, options);
+    if (!tcp && numbers && numbers->size > 1 && pmi_offered()) return over_pmi(*numbers, "--transport tcp", options);
     if (!tcp && numbers && numbers->size > 1)
       throw Error(Code::usage, "--transport tcp: " + numbers->by + " says that there are " +
                                    std::to_string(numbers->size) + " tasks, and nothing says where they meet")
@@ -107,8 +122,8 @@ Launch launch_of(const ClusterOptions& options) {
   const bool by_mpi = mpi && mpi->size > 1, by_tcp = tcp && tcp->tasks > 1;
   if (by_mpi && by_tcp) require_agreement(*mpi, *tcp);
   // If the launcher offers PMI, the tasks can run without an MPI library, unless FERRY_MPI asks for one.
-  if (by_mpi && pmi_offered() && environment("FERRY_MPI").empty() && find_mpi().version.empty())
-    return over_pmi(*mpi, options);
+  if (by_mpi && pmi_offered() && environment("FERRY_MPI").empty())
+    if (const MpiFound found = find_mpi(); found.version.empty()) return over_pmi(*mpi, reason_of(found), options);
   if (by_mpi) return {Launch::By::mpi, mpi->size, mpi->rank, {}};
   if (by_tcp) return over_tcp(*std::move(tcp), options);
   return {};
@@ -137,6 +152,24 @@ void warn_of_copies(const ClusterOptions& options) {
            "or without an MPI; or --transport tcp, with "
            "FERRY_RENDEZVOUS=file:/shared/folder/NAME (docs/getting_started/rendezvous.md); or --transport inproc if "
            "separate jobs are meant");
+}
+
+Error let_task_0_print(Error error) {
+  try {
+    end_others_at_exit();
+    const auto launch = mpi_launch();
+    if (!launch || launch->rank == 0) return error;
+    if (interrupt_requested() != 0) return error.told_elsewhere();
+    // The launcher ends this process by SIGTERM, which a handler would report.
+    struct sigaction ends {};
+    struct sigaction before {};
+    ends.sa_handler = SIG_DFL;
+    sigaction(SIGTERM, &ends, &before);
+    system_clock().sleep(kTask0Prints);
+    sigaction(SIGTERM, &before, nullptr);
+  } catch (const Error&) {  // contradictory or incomplete variables
+  }
+  return error;
 }
 
 OutputOfLaunch output_of_launch() {

@@ -20,6 +20,12 @@ struct Launch {
 /// and --transport does not choose one, or if --transport chooses a launcher that did not start this process.
 [[nodiscard]] Launch launch_of(const ClusterOptions& options);
 
+/// For an error by which this process cannot join the job of its launcher, before anybody prints it. Mostly all tasks
+/// have this error, and the launcher ends the others after task 0 has printed it and exits. So this function waits on
+/// the other tasks. If nobody ends them, task 0 has no error, and they print their own. Returns `error`; marked by
+/// Error::told_elsewhere() if a signal has asked this process to end.
+[[nodiscard]] Error let_task_0_print(Error error);
+
 /// Warns if srun has started several processes that do not form one job, so that each process runs the whole job. Only
 /// the first process warns.
 void warn_of_copies(const ClusterOptions& options);

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/system/log.hpp"
 #include "comm/backends.hpp"
+#include "executor/job/launch.hpp"
 
 namespace ferry {
 namespace {
@@ -30,6 +31,7 @@ std::terminate_handler handler_before = nullptr;
   if (!told) log_error(text);
   leave_tcp(code, text, !told);
   leave_mpi(code, text, !told);
+  leave_pmi(code);
   std::fflush(nullptr);
   std::_Exit(static_cast<int>(code));
 }
@@ -38,7 +40,8 @@ std::terminate_handler handler_before = nullptr;
   if (has_job) end_with_exception();
   try {
     if (const auto error = std::current_exception()) std::rethrow_exception(error);
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    static_cast<void>(let_task_0_print(error));
     end_with_exception();
   } catch (...) {
   }

@@ -1,7 +1,7 @@
 // task_ends MODE [--invariant=S]: a job of three processes; the second leaves in the middle, in the way given by MODE.
-// The tests check mpirun's exit code and the others' output. With the mode `graph` all processes end before there is a
-// job; with `op` and `callback` code of the user's that ferry calls throws. With `request` no process leaves: the first
-// one reads a character before each call.
+// The tests check mpirun's exit code and the others' output. With `stuck` the third process then makes no call. With
+// the mode `graph` all processes end before there is a job; with `op` and `callback` code of the user's that ferry
+// calls throws. With `request` no process leaves: the first one reads a character before each call.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -20,7 +20,7 @@ using namespace ferry;
 /// Leaves in the way of `mode`; false where that is to return from main().
 bool go_on(std::string_view mode) {
   if (mode == "exit") std::exit(0);
-  if (mode == "error") throw Error(Code::numeric, "loss: NaN");
+  if (mode == "error" || mode == "stuck") throw Error(Code::numeric, "loss: NaN");
   if (mode == "told") throw Error(Error(Code::usage, "the feeds differ").told_elsewhere());  // another task prints it
   if (mode == "idle")
     for (;;) pause();
@@ -66,6 +66,7 @@ int main(int argc, char** argv) {
     const auto fetched = session.run(request);
     if (cluster.rank() == request.fetch_to) std::cout << fetched[0].str() << std::endl;
     if (step == 1 && cluster.process_of(cluster.rank()) == 1 && !go_on(mode)) return 0;
+    while (step == 1 && mode == "stuck" && cluster.rank() == 2) pause();
   }
   return 0;
 }

@@ -156,6 +156,13 @@ class BySlurm(unittest.TestCase):
     def test_srun_starts_tasks_that_meet_by_its_pmi(self):
         self.check_bits("srun", "--mpi=pmi2", "-N", 3, "-n", 4, FERRY, "run", GRAPH, "--transport", "tcp")
 
+    def test_an_error_of_a_task_ends_the_others_by_pmi(self):
+        one = f'[ $PMI_RANK = 1 ] && export FERRY_MPI=lam; exec {FERRY} run {GRAPH} --deadline 90'
+        code, said, errors = on_1("srun", "--mpi=pmi2", "-N", 1, "-n", 4, "sh", "-c", one)
+        self.assertNotEqual(code, 0)
+        self.assertEqual(errors.count("FERRY_MPI=lam: no MPI that ferry knows"), 1, said + errors)
+        self.assertNotIn("deadline", errors)
+
     def test_srun_starts_mpich(self):
         if shutil.which("mpiexec.mpich") is None:
             self.skipTest("there is no MPICH here")

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Starts a test under mpirun:
 
-    mpirun.py [--mpi mpich] [--expect CODE[,CODE…]] [--says TEXT] [--seconds S] NP PROGRAM [ARGUMENT…]
+    mpirun.py [--mpi mpich] [--expect CODE[,CODE…]] [--says TEXT] [--once] [--seconds S] NP PROGRAM [ARGUMENT…]
 
 Takes the mpirun of Open MPI, or the mpiexec of MPICH. Ends with 0 when mpirun's exit code is one of
-CODE (default 0) and its output contains TEXT, if given; with 77, skipped, where there is no mpirun. A job that takes
+CODE (default 0) and its output contains TEXT, if given, with --once one time only; with 77, skipped, where there is no mpirun. A job that takes
 longer than S seconds (default 100) is ended, with all its ranks.
 """
 import argparse
@@ -60,6 +60,8 @@ def complaint(options, output, code):
         return f"exit code {code}, not {options.expect}"
     if options.says not in output:
         return f"does not say '{options.says}'"
+    if options.once and output.count(options.says) > 1:
+        return f"says '{options.says}' more than once"
     return None
 
 
@@ -68,6 +70,7 @@ def main():
     parser.add_argument("--mpi", choices=LAUNCHERS, default="openmpi")
     parser.add_argument("--expect", default="0")
     parser.add_argument("--says", default="")
+    parser.add_argument("--once", action="store_true")
     parser.add_argument("--seconds", type=int, default=100)
     parser.add_argument("np")
     parser.add_argument("command", nargs=argparse.REMAINDER)
