@@ -70,11 +70,9 @@ struct LostTask {
   int culprit = 0;
 };
 
-LostTask gone(const TaskStatus& task) {
-  return {
-      Error(Code::peer_lost,
-            who(task) + " is gone: it was killed, it crashed, or it ended before the job was done" + last_seen(task)),
-      "see its last output; the system kills a process when memory runs out (see dmesg)", task.pulse.task};
+LostTask gone(const TaskStatus& task, const std::string& why) {
+  return {Error(Code::peer_lost, who(task) + " is gone: " + why + last_seen(task)),
+          "see its last output; the system kills a process when memory runs out (see dmesg)", task.pulse.task};
 }
 
 LostTask stopped(const TaskStatus& task) {
@@ -110,6 +108,12 @@ LostTask silent(std::span<const TaskStatus> tasks, const TaskStatus& task, const
   return {Error(Code::peer_lost, tasks_text(lost) + " of host " + task.host + " cannot be heard" + since +
                                      ": the host is down, or its network is" + last_seen(task)),
           "look at host " + task.host + " and its network", task.pulse.task};
+}
+
+JobVerdict verdict_on(LostTask loss, std::span<const TaskStatus> tasks, int teller, Duration patience) {
+  add_waiting(loss.error, tasks, loss.culprit, patience);
+  loss.error.hint(loss.hint);
+  return {loss.culprit, teller, loss.error.code(), loss.error.text()};
 }
 
 /// Follows the waits between tasks, starting at `from`, and returns the tasks on the way. The last one does not wait,
@@ -178,14 +182,18 @@ std::optional<JobVerdict> judge_lost(std::span<const TaskStatus> tasks, int self
     });
     const bool crashed = task.on_this_machine && task.state == ProcessState::gone;
     if (!is_lost(task, patience) || !(needed || crashed)) continue;
-    LostTask loss = !task.on_this_machine                 ? silent(tasks, task, at(tasks, self))
-                    : task.state == ProcessState::stopped ? stopped(task)
-                                                          : gone(task);
-    add_waiting(loss.error, tasks, number, patience);
-    loss.error.hint(loss.hint);
-    return JobVerdict{loss.culprit, teller_of(tasks, patience, self), loss.error.code(), loss.error.text()};
+    LostTask loss = !task.on_this_machine ? silent(tasks, task, at(tasks, self))
+                    : task.state == ProcessState::stopped
+                        ? stopped(task)
+                        : gone(task, "it was killed, it crashed, or it ended before the job was done");
+    return verdict_on(std::move(loss), tasks, teller_of(tasks, patience, self), patience);
   }
   return std::nullopt;
+}
+
+JobVerdict judge_ended(std::span<const TaskStatus> tasks, const Failure& failure, int self) {
+  // Other processes find the same at the same time. So each of them names a task that certainly prints its verdict.
+  return verdict_on(gone(at(tasks, failure.task), failure.text), tasks, self, kPatience);
 }
 
 bool awaits_request(std::span<const TaskStatus> tasks) {

@@ -49,6 +49,10 @@ inline constexpr std::chrono::seconds kFresh{1};
 /// tasks send pulses less often.
 [[nodiscard]] std::optional<JobVerdict> judge_lost(std::span<const TaskStatus> tasks, int self, Duration patience);
 
+/// The verdict for a task that has ended without a report, as its connection shows: `failure`. For tasks of other
+/// hosts, judge_lost() must wait for `patience`. The caller prints it: task `self`.
+[[nodiscard]] JobVerdict judge_ended(std::span<const TaskStatus> tasks, const Failure& failure, int self);
+
 /// Finds direct calls that can never end. Two tasks wait in different direct calls at the same place (plan). Or a task
 /// waits for a task of this machine that has left the job (peer_lost).
 [[nodiscard]] std::optional<JobVerdict> judge_direct(std::span<const TaskStatus> tasks);

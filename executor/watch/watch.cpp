@@ -268,8 +268,12 @@ std::optional<JobVerdict> Watch::find(int task, const Error& error, const std::o
   const bool lost = error.code() == Code::peer_lost && failure, stopped = error.code() == Code::interrupted;
   if (const int signal = interrupt_requested(); signal != 0 && (lost || (stopped && job_.gathered)))
     return JobVerdict{task, task, Code::interrupted, interrupt_error(signal).text()};
-  if (lost && failure->unreached_by >= 0) return judge_connection(statuses(), *failure);
-  return std::nullopt;
+  if (!lost) return std::nullopt;
+  if (failure->unreached_by >= 0) return judge_connection(statuses(), *failure);
+  if (failure->task == task || failure->said || failure->code != Code::peer_lost) return std::nullopt;
+  // For a task of this machine, the watch sees what has become of its process.
+  const std::vector<TaskStatus> tasks = statuses();
+  return tasks[failure->task].on_this_machine ? std::nullopt : std::optional(judge_ended(tasks, *failure, task));
 }
 
 Error Watch::explained(const Error& error, int task, const std::optional<Failure>& failure) {

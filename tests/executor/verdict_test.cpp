@@ -55,6 +55,18 @@ void falls_silent(std::vector<TaskStatus>& tasks, const std::string& host) {
 
 }  // namespace
 
+TEST_CASE("a task of another host that has ended is named with its host, and with the ops that wait for it") {
+  auto tasks = job(4);
+  waits(tasks[0], {2});
+  const JobVerdict verdict =
+      judge_ended(tasks, {.task = 2, .code = Code::peer_lost, .text = "its connection has ended"}, 0);
+  CHECK(verdict.culprit == 2);
+  CHECK(verdict.teller == 0);
+  CHECK(
+      has(verdict.text, "task 2 (host b, process 102) is gone: its connection has ended; it was last seen in MatMul"));
+  CHECK(has(verdict.text, "task 0 (host a, process 100) waits in receive of \"w\" at m.cpp:3, for 61 s"));
+}
+
 TEST_CASE("a task that is gone ends the job, once what it said last has come") {
   auto tasks = job(2);
   tasks[1].state = ProcessState::gone;
