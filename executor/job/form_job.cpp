@@ -103,6 +103,7 @@ std::shared_ptr<JobState> form_job(std::vector<std::unique_ptr<Transport>> local
     FERRY_ASSERT(local.size() == 1, "a process has one task of a job, or all");
     for (int task = 0; task < processes; ++task)
       if (task != local[0]->task() && local[0]->lends(task)) me.lends.push_back(task);
+    prefix_log_with_task(local[0]->task());
     me.problem = problem ? std::move(problem) : problem_of(options);
     tasks = run_outside_session(*local[0], [&] { return introductions(*local[0], me, options); });
   }
@@ -122,7 +123,6 @@ std::shared_ptr<JobState> form_job(std::vector<std::unique_ptr<Transport>> local
     local = std::move(hosted.ends);
     state->relay = std::move(hosted.relay);
   }
-  if (processes > 1) prefix_log_with_task(local[0]->task());
   state->processes = processes_of(static_cast<int>(tasks.size()), processes);
   state->topology = options.elsewhere ? *options.elsewhere : topology_of(tasks, options);
   for (auto& transport : local) state->local_tasks.push_back(transport->task());

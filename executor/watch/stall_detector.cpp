@@ -118,6 +118,7 @@ std::vector<TaskStatus> StallDetector::make_statuses(TimePoint now, const std::v
     if (!names_.empty()) {
       task.host = names_[number].host;
       task.pid = names_[number].id.pid;
+      if (names_.size() < pulses_.size()) task.process = static_cast<int>(number);
     }
     task.on_this_machine = static_cast<int>(number) == job_.self;
     if (task.on_this_machine) continue;

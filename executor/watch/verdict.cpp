@@ -42,6 +42,11 @@ const TaskStatus& at(std::span<const TaskStatus> tasks, std::int64_t task) {
   return tasks[task];
 }
 
+/// The texts of ops have the numbers of shards, since plans call them tasks.
+void explain_shards(Error& error, std::span<const TaskStatus> tasks) {
+  if (tasks[0].process >= 0) error.note("with --invariant, each task of a graph or of its ops is a shard");
+}
+
 void add_waiting(Error& error, std::span<const TaskStatus> tasks, std::int64_t culprit, Duration patience) {
   std::size_t lines = 0;
   for (const TaskStatus& task : tasks) {
@@ -49,6 +54,7 @@ void add_waiting(Error& error, std::span<const TaskStatus> tasks, std::int64_t c
     if (++lines <= kLines) error.note(who(task) + " " + doing_text(task));
   }
   if (lines > kLines) error.note("and {} more", lines - kLines);
+  explain_shards(error, tasks);
 }
 
 /// Returns the task that prints the verdict: the lowest task that waits or is in a call; `otherwise` if there is none.
@@ -90,7 +96,9 @@ LostTask silent(std::span<const TaskStatus> tasks, const TaskStatus& task, const
     if (other.on_this_machine || !other.known || other.pulse.doing == Doing::left) continue;
     const bool heard = other.silent < kFresh;
     (heard ? heard_hosts : lost_hosts).insert(other.host);
-    if (!heard && other.host == task.host) lost.push_back(other.pulse.task);
+    if (heard || other.host != task.host) continue;
+    const int number = other.process < 0 ? other.pulse.task : other.process;
+    if (lost.empty() || lost.back() != number) lost.push_back(number);
   }
   const std::string since = " for " + seconds_text(task.silent);
   if (heard_hosts.empty() && lost_hosts.size() > 1)
@@ -148,9 +156,11 @@ std::vector<std::string> hosts_of(std::span<const TaskStatus> tasks, std::span<c
 }  // namespace
 
 std::string who(const TaskStatus& task) {
-  std::string text = "task " + std::to_string(task.pulse.task);
-  if (!task.host.empty()) text += " (host " + task.host + ", process " + std::to_string(task.pid) + ")";
-  return text;
+  const std::string number = std::to_string(task.pulse.task);
+  if (task.host.empty()) return "task " + number;
+  const std::string place = "host " + task.host + ", process " + std::to_string(task.pid) + ")";
+  if (task.process < 0) return "task " + number + " (" + place;
+  return "shard " + number + " (task " + std::to_string(task.process) + ", " + place;
 }
 
 std::string doing_text(const TaskStatus& task) {
@@ -258,6 +268,7 @@ std::optional<JobVerdict> judge_stalled(std::span<const TaskStatus> tasks, Durat
     if (!told && ++lines <= kLines) error.note(who(task) + " " + doing_text(task));
   }
   if (lines > kLines) error.note("and {} more", lines - kLines);
+  explain_shards(error, tasks);
   // A verified plan has no deadlock. So in a circle of waits, the message that a task waits for has been sent.
   const std::vector<std::string> hosts = hosts_of(tasks, way);
   if (circle && hosts.size() > 1) {
@@ -265,7 +276,8 @@ std::optional<JobVerdict> judge_stalled(std::span<const TaskStatus> tasks, Durat
                " does not arrive");
     error.hint("see what the network between these hosts loses (ip -s link, nstat -az TcpRetransSegs)");
   } else {
-    error.hint("look at what task {} is doing; --deadline SECONDS allows for longer steps", last.pulse.task);
+    error.hint("look at what task {} is doing; --deadline SECONDS allows for longer steps",
+               last.process < 0 ? last.pulse.task : last.process);
   }
   return JobVerdict{last.pulse.task, first->pulse.task, error.code(), error.text()};
 }

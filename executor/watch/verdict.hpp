@@ -25,6 +25,7 @@ struct TaskStatus {
   Duration state_age{};                        ///< how long the process has been in that state
   std::string host;
   std::int64_t pid = 0;
+  int process = -1;  ///< if processes run several tasks (--invariant): the number of the task's process
   std::vector<std::int64_t> unheard{};  ///< the tasks that this task does not hear from, according to its heartbeat
 };
 
@@ -69,7 +70,8 @@ inline constexpr std::chrono::seconds kFresh{1};
 /// task.
 [[nodiscard]] JobVerdict judge_connection(std::span<const TaskStatus> tasks, const Failure& failure);
 
-/// "task 1 (host b, process 4711)".
+/// "task 1 (host b, process 4711)". If processes run several tasks, users call the processes tasks, and the tasks
+/// shards: "shard 5 (task 1, host b, process 4711)".
 [[nodiscard]] std::string who(const TaskStatus& task);
 /// The activity of a task and its duration: "waits in receive of 'w' from task 0 at train.cpp:40, for 61 s".
 [[nodiscard]] std::string doing_text(const TaskStatus& task);

@@ -55,6 +55,25 @@ void falls_silent(std::vector<TaskStatus>& tasks, const std::string& host) {
 
 }  // namespace
 
+TEST_CASE("tasks that share a process are shards, with the number of the task that users have started") {
+  auto tasks = job(8);
+  for (TaskStatus& task : tasks) task.process = task.pulse.task / 2;
+  waits(tasks[0], {5});
+  tasks[5].pulse.doing = Doing::inside;
+  tasks[5].pulse.busy = false;
+  const auto stalled = judge_stalled(tasks, 60s);
+  REQUIRE(stalled);
+  CHECK(has(stalled->text,
+            ": shard 0 (task 0, host a, process 100) waits in receive of \"w\" at m.cpp:3, for 61 s, and "
+            "shard 5 (task 2, host c, process 105) is in "));
+  CHECK(has(stalled->text,
+            "\n  with --invariant, each task of a graph or of its ops is a shard\n  try: look at what task 2 is"));
+  falls_silent(tasks, "c");
+  const auto silent = judge_lost(tasks, 0, kPatience);
+  REQUIRE(silent);
+  CHECK(has(silent->text, "task 2 of host c cannot be heard for 3 s"));
+}
+
 TEST_CASE("a task of another host that has ended is named with its host, and with the ops that wait for it") {
   auto tasks = job(4);
   waits(tasks[0], {2});
