@@ -20,6 +20,10 @@ using tcp::Job;
 constexpr int kAllEvery = 32;                          // polls all connections after this many tests of one message
 constexpr microseconds kLongestWait{1000};             // of exchange(), between checks of the deadline
 constexpr microseconds kSpin{2000}, kShortestSpin{5};  // of idle(); kShortestSpin if threads outnumber cores
+/// If this time passes between two polls of idle(), other processes need the core. They may be in other containers or
+/// virtual hosts of this machine, which the job does not know. idle() then spins shortly for a while.
+constexpr microseconds kStolen{1000};
+constexpr std::chrono::seconds kStolenFor{1};
 
 /// The jobs of this process, for leave_tcp().
 struct Jobs {
@@ -75,6 +79,7 @@ class TcpTransport final : public Transport, public JobMembership {
 
   std::shared_ptr<Job> job_;
   microseconds spin_;
+  TimePoint shared_until_;  // until then, other processes probably need the core
   int tests_ = 0;
   std::optional<Failure> over_;
 };
@@ -148,13 +153,17 @@ void TcpTransport::idle(microseconds at_most) {
   check();
   control().look_for_losses();
   job_->poll();
-  const Deadline spinning(system_clock(), std::min(spin_, at_most));
-  while (!job_->transfers().take_moved()) {
+  const TimePoint begin = system_clock().now();
+  const microseconds spin = std::min(begin < shared_until_ ? kShortestSpin : spin_, at_most);
+  for (TimePoint last = begin; !job_->transfers().take_moved();) {
     check();
-    if (spinning.expired()) {
+    const TimePoint now = system_clock().now();
+    if (now - last >= kStolen) shared_until_ = now + kStolenFor;
+    if (now - begin >= spin) {
       job_->poll(at_most);
       break;
     }
+    last = now;
     job_->poll();
   }
   check();
