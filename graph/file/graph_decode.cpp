@@ -323,8 +323,8 @@ class Decoder {
       for (const OpDef* known : ops_.all()) names.emplace_back(known->name);
       const std::string close = nearest(op.op(), names);
       Error error(Code::file, "there is no op {:?}", op.op());
-      throw error.hint(close.empty() ? "if it is in a library of your own: --ops LIB.so"
-                                     : "did you mean " + close + "?");
+      if (!close.empty()) error.hint("did you mean {}?", close);
+      throw error.hint("if it is in a library of your own: --ops LIB.so");
     }
     if (op.version() < 1 || op.version() > static_cast<std::uint32_t>(def->version))
       throw Error(Code::file, "the file has {}@{}, this ferry knows {}@1 to @{}", def->name, op.version(), def->name,

@@ -346,13 +346,17 @@ Value read(const OpDef& def, Graph& graph, std::string_view path, DType dtype, c
   return graph.add(def, {}, {{"dtype", dtype}, {"path", std::string(path)}, {"shape", shape}}, line)[0];
 }
 
-/// Calls body(). An Error that it throws gets the line.
+/// Calls body(), which reads `file`. An Error that it throws gets the line.
 template <class F>
-Shape of_file(const SourceLine& line, const F& body) {
+Shape of_file(const std::string& file, const SourceLine& line, const F& body) {
   try {
     return body();
   } catch (Error& error) {
-    throw error.at(line);
+    error.at(line);
+    // "/train.csv" is an empty data folder and "/train.csv", if the root has no folder or file of that name.
+    if (file.starts_with('/') && !local_files().exists(file.substr(0, file.find('/', 1))))
+      error.hint("if the path begins with an empty data folder: give the program --data DIR");
+    throw;
   }
 }
 
@@ -481,7 +485,7 @@ Values batch(std::span<const Value> arrays, std::int64_t size, const BatchOption
 }
 
 Shape csv_shape(const std::string& file, std::int64_t skip, source_location at) {
-  return of_file(at, [&] {
+  return of_file(file, at, [&] {
     const FileBytes text = maybe_decompress(local_files().read(file), kNoLimit, file);
     const CsvTable table = parse_csv(
         without_lines(text.text(), skip), file, {.first_line = skip + 1}, [](std::string_view field) -> std::string {
@@ -493,7 +497,7 @@ Shape csv_shape(const std::string& file, std::int64_t skip, source_location at) 
 }
 
 Shape npy_shape(const std::string& file, source_location at) {
-  return of_file(at, [&] {
+  return of_file(file, at, [&] {
     const std::vector<std::int64_t> sizes = npy_sizes(local_files(), file);
     return Shape(std::span<const std::int64_t>(sizes));
   });

@@ -83,11 +83,15 @@ Error unknown_word(CLI::App& app, const std::string& word) {
   CLI::App& command = chosen(app);
   const bool option = word.size() > 1 && word.front() == '-';
   const std::string name = option ? word.substr(0, word.find('=')) : word;
-  const auto known = option ? option_names(command) : command_names(command);
+  auto known = option ? option_names(command) : command_names(command);
   const std::string what = option ? "unknown option " : known.empty() ? "one argument too many: " : "unknown command ";
   Error error(Code::usage, "{}{:?}", as_is(what), name);
-  if (const std::string like = nearest(name, known); !like.empty()) return error.hint(like + "?");
-  return error.hint(help_of(command));
+  const std::string hyphens = option ? "--" : "";
+  // Hyphens do not make names alike: "--batch" does not resemble "--fetch".
+  for (std::string& one : known) one.erase(0, hyphens.size());
+  const std::string like =
+      nearest(option ? name.substr(std::min(name.find_first_not_of('-'), name.size())) : name, known);
+  return error.hint(like.empty() ? help_of(command) : hyphens + like + "?");
 }
 
 /// "ferry run": the command that the user called.

@@ -171,6 +171,10 @@ TEST_CASE("the sizes of a file are known while the graph is built, as its reader
   CHECK(missing.code() == Code::file);
   CHECK(test::says(missing, "none.csv"));
   CHECK(test::says(missing, "data_test.cpp:"));
+  CHECK(missing.text().find("--data") == std::string::npos);
+  for (const std::string data : {"", "/folder-that-is-not-there"})  // a program without --data makes such a path
+    CHECK(test::says(test::error_of([&] { static_cast<void>(npy_shape(data + "/train-that-is-not-there.npy")); }),
+                     "if the path begins with an empty data folder: give the program --data DIR"));
   CHECK(test::says(test::error_of([&] { read_csv(g, "a.csv", {"n", 3}); }), "csv_shape(file)"));
 }
 

@@ -247,8 +247,10 @@ TEST_CASE("016 name that is empty, has NUL, is not UTF-8, or is 1 MB long") {
 }
 
 TEST_CASE("017 unknown op, with the nearest") {
-  CHECK(has(refused_ops(kA + "op { name: 'x' op: 'MatMull' input: 'a' input: 'a' }"), "did you mean MatMul?"));
-  CHECK(has(refused_ops(kA + "op { name: 'x' op: 'Qqqqqqqqqqq' }"), "there is no op \"Qqqqqqqqqqq\""));
+  CHECK(has(refused_ops(kA + "op { name: 'x' op: 'MatMull' input: 'a' input: 'a' }"),
+            "did you mean MatMul?\n  try: if it is in a library of your own: --ops LIB.so"));
+  CHECK(has(refused_ops(kA + "op { name: 'x' op: 'Qqqqqqqqqqq' }"),
+            "there is no op \"Qqqqqqqqqqq\"\n  try: if it is in a library of your own: --ops LIB.so"));
 }
 
 TEST_CASE("018 unknown op version") {

@@ -64,6 +64,7 @@ TEST_CASE("a program whose graph cannot be made for what its own code threw") {
 TEST_CASE("a mistyped option names the nearest one of its command") {
   CHECK(refused({"run", "--taks", "3"}) == "unknown option \"--taks\"\n  try: --tasks?");
   CHECK(refused({"run", "--taks=3"}) == "unknown option \"--taks\"\n  try: --tasks?");
+  CHECK(refused({"run", "--batch", "8"}) == "unknown option \"--batch\"\n  try: ferry run --help");  // not --fetch
   CHECK(refused({"run", "--xyzzy"}) == "unknown option \"--xyzzy\"\n  try: ferry run --help");
 }
 

@@ -26,7 +26,7 @@ void check_bools(std::span<const std::byte> bytes, const std::string& path, std:
 void require_folder(const KernelSetup& setup, const std::string& path) {
   if (setup.files == nullptr || setup.data_folder.empty())
     throw Error(Code::usage, "{}: there is no data folder to read {:?} from", as_is(setup.name), path)
-        .hint("give --data FOLDER, or ExecutionOptions::data_folder");
+        .hint("give --data DIR, or ExecutionOptions::data_folder");
 }
 
 void copy_part(const KernelRun& run, const Array& output, const std::byte* rows, std::int64_t first_row) {
