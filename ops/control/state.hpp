@@ -15,12 +15,14 @@ namespace ferry {
 ///
 ///     Value count = g.variable("count", g.constant(0));
 ///     assign(count, count + 1);  // 1
-Value assign(const Value& variable, const Operand& value, source_location at = source_location::current());
+[[nodiscard]] Value assign(const Value& variable, const Operand& value,
+                           source_location at = source_location::current());
 
 /// assign(variable, variable + delta).
 ///
 ///     assign_add(g.variable("count", g.constant(0)), 2);  // 2
-Value assign_add(const Value& variable, const Operand& delta, source_location at = source_location::current());
+[[nodiscard]] Value assign_add(const Value& variable, const Operand& delta,
+                               source_location at = source_location::current());
 
 }  // namespace ferry
 #pragma GCC visibility pop

@@ -70,8 +70,8 @@ struct LossScale {
 ///     LossScale scale = loss_scale(g);
 ///     Values updates = unscaled(gradients_of(loss * scale.value, weights), scale,
 ///                               [](const Gradients& gradients) { return sgd(gradients, 0.1); });
-Values unscaled(const Gradients& gradients, const LossScale& scale, const Optimizer& optimizer,
-                source_location at = source_location::current());
+[[nodiscard]] Values unscaled(const Gradients& gradients, const LossScale& scale, const Optimizer& optimizer,
+                              source_location at = source_location::current());
 
 /// Returns updates that apply `optimizer` in every `count`-th step, to the mean of the gradients of `count` steps.
 /// Other steps do not change the variables. If the loss is a mean and the steps may have different numbers of rows, a
@@ -85,8 +85,8 @@ Values unscaled(const Gradients& gradients, const LossScale& scale, const Optimi
 ///
 ///     Values updates = accumulated(gradients_of(loss, weights), 4,
 ///                                  [](const Gradients& gradients) { return momentum(gradients, 0.1); });
-Values accumulated(const Gradients& gradients, std::int64_t count, const Optimizer& optimizer,
-                   source_location at = source_location::current());
+[[nodiscard]] Values accumulated(const Gradients& gradients, std::int64_t count, const Optimizer& optimizer,
+                                 source_location at = source_location::current());
 
 /// The op Narrow {dtype}.
 [[nodiscard]] std::span<const OpDef* const> mixed_ops();

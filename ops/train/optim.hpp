@@ -50,19 +50,20 @@ using Gradients = std::vector<Gradient>;
 ///
 ///     Value v = g.variable("v", g.constant({1.0, 2.0}));
 ///     sgd(sum(square(v)), {v}, 0.1)[0];  // [0.8 1.6]
-Values sgd(const Gradients& gradients, const Operand& rate, source_location at = source_location::current());
-inline Values sgd(const Value& loss, const Values& variables, const Operand& rate,
-                  source_location at = source_location::current()) {
+[[nodiscard]] Values sgd(const Gradients& gradients, const Operand& rate,
+                         source_location at = source_location::current());
+[[nodiscard]] inline Values sgd(const Value& loss, const Values& variables, const Operand& rate,
+                                source_location at = source_location::current()) {
   return sgd(gradients_of(loss, variables, at), rate, at);
 }
 
 /// m := momentum * m + g;  w := w - rate * m. Polyak (1964), as Sutskever et al. (2013) write it.
 ///
 ///     Values updates = momentum(loss, weights, 0.1);
-Values momentum(const Gradients& gradients, const Operand& rate, double momentum = 0.9,
-                source_location at = source_location::current());
-inline Values momentum(const Value& loss, const Values& variables, const Operand& rate, double factor = 0.9,
-                       source_location at = source_location::current()) {
+[[nodiscard]] Values momentum(const Gradients& gradients, const Operand& rate, double momentum = 0.9,
+                              source_location at = source_location::current());
+[[nodiscard]] inline Values momentum(const Value& loss, const Values& variables, const Operand& rate,
+                                     double factor = 0.9, source_location at = source_location::current()) {
   return momentum(gradients_of(loss, variables, at), rate, factor, at);
 }
 
@@ -71,20 +72,20 @@ inline Values momentum(const Value& loss, const Values& variables, const Operand
 /// are the weights at which the gradient is taken.
 ///
 ///     Values updates = nesterov(loss, weights, 0.1);
-Values nesterov(const Gradients& gradients, const Operand& rate, double momentum = 0.9,
-                source_location at = source_location::current());
-inline Values nesterov(const Value& loss, const Values& variables, const Operand& rate, double factor = 0.9,
-                       source_location at = source_location::current()) {
+[[nodiscard]] Values nesterov(const Gradients& gradients, const Operand& rate, double momentum = 0.9,
+                              source_location at = source_location::current());
+[[nodiscard]] inline Values nesterov(const Value& loss, const Values& variables, const Operand& rate,
+                                     double factor = 0.9, source_location at = source_location::current()) {
   return nesterov(gradients_of(loss, variables, at), rate, factor, at);
 }
 
 /// s := s + g²;  w := w - rate * g / (sqrt(s) + epsilon). Duchi et al., "Adaptive subgradient methods" (2011).
 ///
 ///     Values updates = adagrad(loss, weights, 0.1);
-Values adagrad(const Gradients& gradients, const Operand& rate, double epsilon = 1e-10,
-               source_location at = source_location::current());
-inline Values adagrad(const Value& loss, const Values& variables, const Operand& rate, double epsilon = 1e-10,
-                      source_location at = source_location::current()) {
+[[nodiscard]] Values adagrad(const Gradients& gradients, const Operand& rate, double epsilon = 1e-10,
+                             source_location at = source_location::current());
+[[nodiscard]] inline Values adagrad(const Value& loss, const Values& variables, const Operand& rate,
+                                    double epsilon = 1e-10, source_location at = source_location::current()) {
   return adagrad(gradients_of(loss, variables, at), rate, epsilon, at);
 }
 
@@ -100,10 +101,11 @@ struct RmsPropOptions {
 /// a²) in place of sqrt(v).
 ///
 ///     Values updates = rmsprop(loss, weights, 0.1, {.momentum = 0.9});
-Values rmsprop(const Gradients& gradients, const Operand& rate, const RmsPropOptions& options = {},
-               source_location at = source_location::current());
-inline Values rmsprop(const Value& loss, const Values& variables, const Operand& rate,
-                      const RmsPropOptions& options = {}, source_location at = source_location::current()) {
+[[nodiscard]] Values rmsprop(const Gradients& gradients, const Operand& rate, const RmsPropOptions& options = {},
+                             source_location at = source_location::current());
+[[nodiscard]] inline Values rmsprop(const Value& loss, const Values& variables, const Operand& rate,
+                                    const RmsPropOptions& options = {},
+                                    source_location at = source_location::current()) {
   return rmsprop(gradients_of(loss, variables, at), rate, options, at);
 }
 
@@ -119,10 +121,10 @@ struct AdamOptions {
 /// t is one variable for all variables of this call, named after the first ("w/adam_step").
 ///
 ///     Values updates = adam(loss, weights, 0.1);
-Values adam(const Gradients& gradients, const Operand& rate, const AdamOptions& options = {},
-            source_location at = source_location::current());
-inline Values adam(const Value& loss, const Values& variables, const Operand& rate, const AdamOptions& options = {},
-                   source_location at = source_location::current()) {
+[[nodiscard]] Values adam(const Gradients& gradients, const Operand& rate, const AdamOptions& options = {},
+                          source_location at = source_location::current());
+[[nodiscard]] inline Values adam(const Value& loss, const Values& variables, const Operand& rate,
+                                 const AdamOptions& options = {}, source_location at = source_location::current()) {
   return adam(gradients_of(loss, variables, at), rate, options, at);
 }
 
@@ -130,10 +132,10 @@ inline Values adam(const Value& loss, const Values& variables, const Operand& ra
 /// Hutter, "Decoupled weight decay regularization" (2019). It has the same state variables as adam().
 ///
 ///     Values updates = adamw(loss, weights, 0.1, 0.05);
-Values adamw(const Gradients& gradients, const Operand& rate, double decay = 0.01, const AdamOptions& options = {},
-             source_location at = source_location::current());
-inline Values adamw(const Value& loss, const Values& variables, const Operand& rate, double decay = 0.01,
-                    const AdamOptions& options = {}, source_location at = source_location::current()) {
+[[nodiscard]] Values adamw(const Gradients& gradients, const Operand& rate, double decay = 0.01,
+                           const AdamOptions& options = {}, source_location at = source_location::current());
+[[nodiscard]] inline Values adamw(const Value& loss, const Values& variables, const Operand& rate, double decay = 0.01,
+                                  const AdamOptions& options = {}, source_location at = source_location::current()) {
   return adamw(gradients_of(loss, variables, at), rate, decay, options, at);
 }
 
@@ -144,10 +146,12 @@ inline Values adamw(const Value& loss, const Values& variables, const Operand& r
 /// optimization for deep learning" (2020), algorithm 2 with phi(z) = z. Biases and scales usually go to adam().
 ///
 ///     Values updates = lamb(loss, weights, 0.1);
-Values lamb(const Gradients& gradients, const Operand& rate, double decay = 0.01,
-            const AdamOptions& options = {.epsilon = 1e-6}, source_location at = source_location::current());
-inline Values lamb(const Value& loss, const Values& variables, const Operand& rate, double decay = 0.01,
-                   const AdamOptions& options = {.epsilon = 1e-6}, source_location at = source_location::current()) {
+[[nodiscard]] Values lamb(const Gradients& gradients, const Operand& rate, double decay = 0.01,
+                          const AdamOptions& options = {.epsilon = 1e-6},
+                          source_location at = source_location::current());
+[[nodiscard]] inline Values lamb(const Value& loss, const Values& variables, const Operand& rate, double decay = 0.01,
+                                 const AdamOptions& options = {.epsilon = 1e-6},
+                                 source_location at = source_location::current()) {
   return lamb(gradients_of(loss, variables, at), rate, decay, options, at);
 }
 
@@ -164,10 +168,10 @@ struct LarsOptions {
 /// momentum().
 ///
 ///     Values updates = lars(loss, weights, 0.1);
-Values lars(const Gradients& gradients, const Operand& rate, const LarsOptions& options = {},
-            source_location at = source_location::current());
-inline Values lars(const Value& loss, const Values& variables, const Operand& rate, const LarsOptions& options = {},
-                   source_location at = source_location::current()) {
+[[nodiscard]] Values lars(const Gradients& gradients, const Operand& rate, const LarsOptions& options = {},
+                          source_location at = source_location::current());
+[[nodiscard]] inline Values lars(const Value& loss, const Values& variables, const Operand& rate,
+                                 const LarsOptions& options = {}, source_location at = source_location::current()) {
   return lars(gradients_of(loss, variables, at), rate, options, at);
 }
 
@@ -178,7 +182,8 @@ inline Values lars(const Value& loss, const Values& variables, const Operand& ra
 ///     Value v = g.variable("v", g.constant({1.0}));
 ///     StepCount count = count_steps(g);
 ///     only_when(count.steps > 5, {assign(v, v + 1)})[0];  // [1]
-Values only_when(const Value& condition, const Values& updates, source_location at = source_location::current());
+[[nodiscard]] Values only_when(const Value& condition, const Values& updates,
+                               source_location at = source_location::current());
 
 }  // namespace ferry
 #pragma GCC visibility pop

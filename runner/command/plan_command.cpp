@@ -20,6 +20,7 @@
 #include "runner/command/plan_summary.hpp"
 #include "runner/command/planned.hpp"
 #include "runner/options/annotation_text.hpp"
+#include "runner/options/selection.hpp"
 #include "runner/pictures/plan_pictures.hpp"
 
 namespace ferry {
@@ -122,6 +123,7 @@ int plan(PrintedPlanOptions options) {
     if (!options.dump_after.empty()) print(dumped);
     if (options.times) print(times.text());
   };
+  options.on_selection = [](const Graph& graph, const Selection&) { warn_of_forgotten_updates(graph, false); };
   options.plan.step_estimate = options.as_json || !options.all;
   PlanResult result;
   try {

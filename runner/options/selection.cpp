@@ -1,7 +1,10 @@
 #include "runner/options/selection.hpp"
 
 #include <algorithm>
+#include <set>
 
+#include "base/format.hpp"
+#include "base/system/log.hpp"
 #include "base/text.hpp"
 #include "graph/needed.hpp"
 
@@ -152,16 +155,77 @@ std::optional<Batches> data_of(const Graph& graph, const Selection& selection) {
   return longest;
 }
 
+namespace {
+
+/// The variables to which the entry "init" assigns values that are computed from data files.
+std::set<OpId> variables_from_files(const Graph& graph) {
+  std::vector<bool> from_files(graph.size(), false);
+  for (OpId id = 0; id < graph.size(); ++id) {
+    const Op op = graph.op(id);
+    from_files[id] = op.attrs().has("path") ||
+                     std::ranges::any_of(op.inputs(), [&](ValueId input) { return from_files[graph.producer(input)]; });
+  }
+  std::set<OpId> variables;
+  if (const auto init = graph.entries().find("init"); init != graph.entries().end())
+    for (const OpId target : init->second.targets)
+      if (from_files[target]) variables.insert(graph.producer(graph.op(target).inputs()[0]));
+  return variables;
+}
+
+}  // namespace
+
 std::vector<std::string> variables_only_read(const Graph& graph, const Selection& selection) {
   std::vector<std::string> names;
   const std::vector<bool> needed = needed_ops(graph, selection);
+  const std::set<OpId> from_files = variables_from_files(graph);
   for (OpId id = 0; id < needed.size(); ++id) {
     if (!needed[id]) continue;
     const Op op = graph.op(id);
     if (op.def().role == OpRole::assign) return {};
-    if (op.def().role == OpRole::variable) names.emplace_back(op.name());
+    if (op.def().role == OpRole::variable && !from_files.contains(id)) names.emplace_back(op.name());
   }
   return names;
+}
+
+std::vector<OpId> forgotten_updates(const Graph& graph, bool runs_others) {
+  std::vector<ValueId> fetches;
+  std::vector<OpId> targets;
+  std::set<OpId> initial;
+  for (const auto& [name, entry] : graph.entries()) {
+    if (name == "init") {
+      initial.insert(entry.targets.begin(), entry.targets.end());
+      continue;
+    }
+    for (const Entry::Named& fetch : entry.fetches) fetches.push_back(fetch.value);
+    targets.insert(targets.end(), entry.targets.begin(), entry.targets.end());
+  }
+  if (fetches.empty() && targets.empty()) return {};  // the outputs are run, and updates are outputs
+  const std::vector<bool> needed = needed_ops(graph, fetches, targets);
+  std::set<OpId> set;
+  std::vector<OpId> forgotten;
+  for (OpId id = 0; id < graph.size(); ++id) {
+    if (graph.op(id).def().role != OpRole::assign || initial.contains(id)) continue;
+    if (needed[id])
+      set.insert(graph.producer(graph.op(id).inputs()[0]));
+    else
+      forgotten.push_back(id);
+  }
+  if (runs_others && !set.empty()) return {};
+  std::erase_if(forgotten, [&](OpId id) { return set.contains(graph.producer(graph.op(id).inputs()[0])); });
+  return forgotten;
+}
+
+void warn_of_forgotten_updates(const Graph& graph, bool runs_others) {
+  const std::vector<OpId> forgotten = forgotten_updates(graph, runs_others);
+  if (forgotten.empty()) return;
+  const auto variable_of = [&](OpId update) { return graph.op(graph.producer(graph.op(update).inputs()[0])).name(); };
+  // The state of an optimizer has longer names than the variable that it belongs to.
+  const OpId shown = *std::ranges::min_element(forgotten, {}, [&](OpId update) { return variable_of(update).size(); });
+  const std::string others =
+      forgotten.size() > 1 ? formatted(", and {} more like it", forgotten.size() - 1) : std::string();
+  log_warn(
+      formatted("no entry runs {}{}, so nothing sets the variable '{}'; call g.target(ENTRY, update) for each update",
+                as_is(graph.op(shown).str()), as_is(others), variable_of(shown)));
 }
 
 std::vector<std::string> data_files(const Graph& graph) {

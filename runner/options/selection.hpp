@@ -42,8 +42,15 @@ void name_fetches(Plan& plan, const std::vector<std::string>& names);
 /// steps in an epoch.
 [[nodiscard]] std::optional<Batches> data_of(const Graph& graph, const Selection& selection);
 
-/// The names of the variables that the selection reads, if it sets none; else empty.
+/// The names of the variables that the selection reads, if it sets none; else empty. Leaves out variables with initial
+/// values from data files.
 [[nodiscard]] std::vector<std::string> variables_only_read(const Graph& graph, const Selection& selection);
+
+/// The updates that no entry runs, if no entry sets their variable. Empty if the graph has no entries except `init`.
+/// `runs_others`: the program also runs requests of its own; then empty if an entry sets a variable.
+[[nodiscard]] std::vector<OpId> forgotten_updates(const Graph& graph, bool runs_others);
+/// Prints a warning about forgotten_updates(), with the name and line of one of them.
+void warn_of_forgotten_updates(const Graph& graph, bool runs_others);
 
 /// The files that the graph's data ops read, bodies of loops and branches included, as paths below the data folder.
 [[nodiscard]] std::vector<std::string> data_files(const Graph& graph);

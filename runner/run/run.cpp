@@ -77,6 +77,7 @@ class Run {
       selection_.request.checkpoints = &*checkpoints;
       log_resume(*checkpoints);
     }
+    if (is_main()) warn_of_forgotten_updates(graph_, static_cast<bool>(loop));
     if (is_main() && options_.model.empty() && (!checkpoints || checkpoints->step() == 0)) warn_of_initial_values();
     Results results;
     results.names = selection_.names;

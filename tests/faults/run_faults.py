@@ -327,6 +327,18 @@ COUNTS = graph(op("v", "Variable", attrs=typed("FLOAT32", 1)), op("zero", "Const
     'entry { name: "init" target: "init" }\nentry { name: "eval" fetch { name: "rows" value: "rows" } }')
 
 
+def case_updates_that_no_entry_runs():
+    """The commands warn, except if an entry runs the update."""
+    warning = "warning: no entry runs set (Assign) at model.cpp:3, so nothing sets the variable 'v'; call g.target("
+    for name, text, warns in ("forgotten", COUNTS.replace(' target: "set"', ""), True), ("updated", COUNTS, False):
+        path = write(f"{name}.pbtxt", text)
+        for command in "run", "plan":
+            done = run(command, path, "--entry", "train")
+            expect(done, 0)
+            if (warning in done[2]) != warns:
+                raise Failed(f"{name}, {command}: {done[2]!r}")
+
+
 def case_options_of_ranks_differ():
     if not MPIRUN:
         return "no mpirun here"

@@ -102,11 +102,11 @@ TEST_CASE("an error in a function of several ops has the line of the function's 
       {"dropout: the input 'constant' is int32", [&] { nn::dropout(i, 0.5, nn::Phase::train); }},
       {"assign: constant_1 (Constant) at math_test.cpp",
        [&] {
-         sgd({{f, f}}, 0.1);
+         return sgd({{f, f}}, 0.1);
        }},
       {"optimizer: the input 'constant' is int32",
        [&] {
-         momentum({{v, i}}, 0.1);
+         return momentum({{v, i}}, 0.1);
        }},
       {"weight_decay: the input 'constant' is int32",
        [&] {

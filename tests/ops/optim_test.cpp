@@ -236,7 +236,7 @@ TEST_CASE("where a condition is false no variable changes") {
   CHECK(evaluator.variables.at("w0/adam_step").number(0) == 2);
   Graph g;
   const Value w = g.variable("w", g.constant({1.0}));
-  CHECK(error_of([&] { only_when(g.constant({true}), {w}); }).find("is not the update of a variable") !=
+  CHECK(error_of([&] { return only_when(g.constant({true}), {w}); }).find("is not the update of a variable") !=
         std::string::npos);
 }
 

@@ -79,8 +79,8 @@ TEST_CASE("assign writes a variable where it lies") {
   CHECK(call(doubled) == "Assign(w, mul)");
   CHECK(call(assign_add(w, 1)).starts_with("Assign(w, add"));
   CHECK(assign(w, 0).type() == w.type());
-  CHECK(error_of([&] { assign(doubled, w); }).starts_with("assign: assign_1 (Assign) at train_test.cpp:"));
-  CHECK(error_of([&] { assign(w, sum(w)); }).starts_with("Assign: the variable has shape [2], the value []\n"));
+  CHECK(error_of([&] { return assign(doubled, w); }).starts_with("assign: assign_1 (Assign) at train_test.cpp:"));
+  CHECK(error_of([&] { return assign(w, sum(w)); }).starts_with("Assign: the variable has shape [2], the value []\n"));
 }
 
 struct Model {
@@ -119,7 +119,7 @@ TEST_CASE_FIXTURE(Model, "what an optimizer makes has the line of its call and l
   const Gradients both = gradients_of(mean(square(matmul(x, far))), {far});
   const OpId before = g.size();
   const int line = __LINE__ + 1;
-  momentum(both, 0.1);
+  static_cast<void>(momentum(both, 0.1));
   for (OpId id = before; id < g.size(); ++id) {
     CAPTURE(g.op(id).str());
     CHECK(g.op(id).line().line == line);
@@ -142,7 +142,9 @@ TEST_CASE_FIXTURE(Model, "state has the layout of its variable") {
 }
 
 TEST_CASE("an optimizer needs variables") {
-  CHECK(error_of([&] { sgd(Gradients{}, 0.1); }).starts_with("an optimizer without variables\n  at train_test.cpp:"));
+  CHECK(error_of([&] {
+          return sgd(Gradients{}, 0.1);
+        }).starts_with("an optimizer without variables\n  at train_test.cpp:"));
 }
 
 }  // namespace

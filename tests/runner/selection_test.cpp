@@ -7,7 +7,10 @@
 #include "base/error.hpp"
 #include "ops/control/state.hpp"
 #include "ops/data/data.hpp"
+#include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
+#include "ops/train/optim.hpp"
+#include "tests/support/log_text.hpp"
 
 namespace ferry {
 namespace {
@@ -116,6 +119,42 @@ TEST_CASE("an entry that reads variables and sets none is told from one that tra
   CHECK(read("eval") == std::vector<std::string>{"w"});
   CHECK(read("train").empty());
   CHECK(read("none").empty());
+}
+
+TEST_CASE("variables that begin with the content of files are not reported as untrained") {
+  Graph graph;
+  const Value file = read_safetensors(graph, "m.safetensors", "w", {2});
+  const Value w = graph.variable("w", file * 2.0), b = graph.variable("b", graph.constant({0.0, 0.0}));
+  graph.fetch("predict", "y", w * 3.0);
+  graph.fetch("both", "y", w + b);
+  const auto read = [&](const char* entry) { return variables_only_read(graph, select_entry(graph, entry, {})); };
+  CHECK(read("predict").empty());
+  CHECK(read("both") == std::vector<std::string>{"b"});
+}
+
+TEST_CASE("updates that no entry runs are reported with their line") {
+  Graph graph;
+  const Value w = graph.variable("w", graph.constant(1.0)), b = graph.variable("b", graph.constant(0.0));
+  const int line = __LINE__ + 1;
+  const Values updates = momentum(square(w + b), {w, b}, 0.1);
+  const auto warning = [&](bool runs_others) {
+    const test::LogText log;
+    warn_of_forgotten_updates(graph, runs_others);
+    return log.text;
+  };
+  CHECK(warning(false).empty());  // without entries, the outputs are run, and updates are outputs
+  graph.fetch("train", "loss", square(w + b));
+  for (const bool runs_others : {false, true}) {
+    const std::string text = warning(runs_others);
+    CHECK(text.starts_with("warning: no entry runs assign"));
+    CHECK(text.find("selection_test.cpp:" + std::to_string(line)) != std::string::npos);
+    CHECK(text.find(", and 3 more like it, so nothing sets the variable 'w'; call g.target(") != std::string::npos);
+  }
+  graph.target("train", updates[0]);
+  CHECK(forgotten_updates(graph, false).size() == 3);
+  CHECK(forgotten_updates(graph, true).empty());  // a program's own loop may run them
+  for (const Value& update : updates) graph.target("train", only_when(square(w) > 0.0, {update})[0]);
+  CHECK(forgotten_updates(graph, false).empty());  // others set their variables
 }
 
 }  // namespace
