@@ -5,6 +5,7 @@
 #include "executor/cluster.hpp"
 #include "executor/session/checkpoints.hpp"
 #include "executor/session/session.hpp"
+#include "graph/file/tensor_file.hpp"
 #include "graph/graph.hpp"
 #include "graph/types/tensor.hpp"
 #include "ops/array/arrange.hpp"

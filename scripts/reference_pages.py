@@ -24,7 +24,8 @@ DECLARATION = re.compile(r"(?:\[\[\w+\]\] )?(?:inline |constexpr )*[\w:<>]+ (\w+
 # Headers of classes.md, by section, with the classes that it leaves out.
 PROGRAMS = {
     "Graphs": ["graph/graph.hpp", "graph/value.hpp"],
-    "Tensors, shapes and layouts": ["graph/types/tensor.hpp", "graph/types/shape.hpp", "graph/types/layout.hpp"],
+    "Tensors, shapes and layouts": ["graph/types/tensor.hpp", "graph/file/tensor_file.hpp", "graph/types/shape.hpp",
+                                    "graph/types/layout.hpp"],
     "Sessions": ["executor/session/session.hpp", "executor/session/session_types.hpp", "executor/execution_options.hpp",
                  "plan/planning_options.hpp", "executor/session/checkpoints.hpp", "executor/state/checkpoint_options.hpp"],
     "Jobs": ["executor/job/cluster_options.hpp", "executor/cluster.hpp", "executor/direct/collectives.hpp", "mpi.hpp"],

@@ -8,6 +8,7 @@
 #include "base/checked.hpp"
 #include "base/error.hpp"
 #include "base/files/json.hpp"
+#include "base/files/safetensors.hpp"
 #include "base/format.hpp"
 #include "base/hash.hpp"
 #include "executor/state/variable_part.hpp"

@@ -9,6 +9,7 @@
 
 #include "base/files/files.hpp"
 #include "base/files/json.hpp"
+#include "base/files/safetensors.hpp"
 #include "base/format.hpp"
 #include "base/hash.hpp"
 #include "base/system/clock.hpp"

@@ -1,7 +1,6 @@
-// Reads and writes tensors in npy files.
+// Writes the results of a run as npy files.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -9,10 +8,6 @@
 #include "graph/types/tensor.hpp"
 
 namespace ferry {
-
-/// Reads a tensor. Calls `accept` with the type in the header before it reads the data; `accept` may throw to reject
-/// the file. Error(file) names the file and its fault.
-[[nodiscard]] Tensor read_npy_file(const std::string& path, const std::function<void(const Type&)>& accept = {});
 
 /// Makes the folder, and writes folder/NAME.npy for each tensor. In file names, a leading '.' and all characters except
 /// letters, digits, '.', '-' and '_' become '_', so that all files are inside the folder. Error(usage) if two names

@@ -7,9 +7,9 @@
 #include "base/files/files.hpp"
 #include "base/format.hpp"
 #include "base/text.hpp"
+#include "graph/file/tensor_file.hpp"
 #include "graph/op/core_ops.hpp"
 #include "graph/types/element_text.hpp"
-#include "runner/files/tensor_files.hpp"
 
 namespace ferry {
 namespace {
@@ -137,7 +137,7 @@ TensorMap parse_feeds(const std::vector<FeedInput>& inputs, const std::vector<st
           .at(input.line)
           .hint("give a value of " + std::string(name_of(input.dtype)) + ", or the name of an npy file");
     tensors[name] =
-        number ? *number : read_npy_file(text, [&](const Type& type) { check_type(input, "--feed " + feed, type); });
+        number ? *number : read_tensor(text, [&](const Type& type) { check_type(input, "--feed " + feed, type); });
   }
   return tensors;
 }
@@ -154,7 +154,7 @@ FeedMap parse_feeds(const std::vector<FeedInput>& inputs, const FeedOptions& opt
           .hint(hint_of_names(formatted("{}", name)));
     std::vector<Tensor> rows;
     for (const int task : tasks)
-      rows.push_back(read_npy_file(path_of_task(file, task), [&, &name = name, &file = file](const Type& type) {
+      rows.push_back(read_tensor(path_of_task(file, task), [&, &name = name, &file = file](const Type& type) {
         check_type(input, std::string(kParts) + " " + name + "=" + path_of_task(file, task), type, true);
       }));
     feeds[name] = parts(std::move(rows));

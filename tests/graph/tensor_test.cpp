@@ -2,9 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <functional>
+#include <initializer_list>
 
+#include "base/files/files.hpp"
+#include "graph/file/tensor_file.hpp"
 #include "graph/graph.hpp"
+#include "tests/support/temp_folder.hpp"
 #include "tests/support/throws.hpp"
 
 namespace ferry {
@@ -86,6 +91,72 @@ TEST_CASE("elements that are not there, and elements as another type, are errors
                      static_cast<void>(Tensor::of<float>({3}, {1, 2}));
                    }),
                    "2 values are given for a tensor float32[3]\n  try: give 3"));
+}
+
+TEST_CASE("tensors of every dtype come back from files") {
+  const test::TempFolder folder;
+  NamedTensors all;
+  for (DType dtype : kDTypes) {
+    Tensor tensor(dtype, {3, 2});
+    std::ranges::fill(tensor.mutable_bytes(), std::byte{1});
+    if (dtype != DType::bfloat16) {
+      write_tensor(folder / "x.npy", tensor);
+      CHECK(read_tensor(folder / "x.npy").same_bits(tensor));
+    }
+    all.emplace(name_of(dtype), tensor);
+  }
+  write_tensors(folder / "x.safetensors", all);
+  const NamedTensors read = read_tensors(folder / "x.safetensors");
+  CHECK(read.size() == all.size());
+  for (const auto& [name, tensor] : all) CHECK(read.at(name).same_bits(tensor));
+  const Tensor scalar = Tensor::scalar(2.5);
+  write_tensor(folder / "x.npy", scalar);  // replaces the file
+  CHECK(read_tensor(folder / "x.npy").same_bits(scalar));
+}
+
+TEST_CASE("the header of an npy file is checked before its elements are read") {
+  const test::TempFolder folder;
+  write_tensor(folder / "x.npy", Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6}));
+  std::string seen;
+  const auto reject = [&](const Type& type) {
+    seen = type.str();
+    throw Error(Code::usage, "not this one");
+  };
+  CHECK(test::error_of([&] { static_cast<void>(read_tensor(folder / "x.npy", reject)); }).text() == "not this one");
+  CHECK(seen == "float32[2,3]");
+  std::string fortran(local_files().read(folder / "x.npy").text());
+  fortran.replace(fortran.find("False,"), 6, "True, ");
+  local_files().write(folder / "fortran.npy", fortran);
+  CHECK(read_tensor(folder / "fortran.npy").str() == "[[1 3 5] [2 4 6]]");
+  std::string complex = fortran;
+  complex.replace(complex.find("<f4"), 3, "<c8");
+  local_files().write(folder / "complex.npy", complex + fortran.substr(fortran.size() - 24));
+  const Error other = test::error_of([&] { static_cast<void>(read_tensor(folder / "complex.npy")); });
+  CHECK(other.code() == Code::file);
+  CHECK(test::says(other,
+                   "complex.npy: elements are <c8, which ferry does not compute with\n  try: convert it to one of "));
+}
+
+TEST_CASE("tensors that no file can have, and files that cannot be used, are errors with the file's name") {
+  const test::TempFolder folder;
+  const Error bfloat16 = test::error_of([&] { write_tensor(folder / "x.npy", Tensor(DType::bfloat16, {2})); });
+  CHECK(bfloat16.code() == Code::usage);
+  CHECK(test::says(bfloat16,
+                   "x.npy\": npy files have no bfloat16\n  try: cast it to float32, or write a safetensors file"));
+  for (const auto& write :
+       std::initializer_list<std::function<void()>>{[&] { write_tensor(folder / "x.npy", Tensor()); },
+                                                    [&] {
+                                                      write_tensors(folder / "x", {{"x", Tensor()}});
+                                                    }})
+    CHECK(test::error_of(write).code() == Code::usage);
+  CHECK(local_files().list(folder.path()).empty());
+  CHECK(test::says(test::error_of([&] { write_tensor(folder / "none/x.npy", Tensor::scalar(1)); }), "none/x.npy"));
+  for (const auto& read :
+       std::initializer_list<std::function<void()>>{[&] { static_cast<void>(read_tensor(folder / "none")); },
+                                                    [&] { static_cast<void>(read_tensors(folder / "none")); }}) {
+    CHECK(test::error_of(read).code() == Code::file);
+    CHECK(test::says(test::error_of(read), "/none\": cannot be opened"));
+  }
 }
 
 }  // namespace

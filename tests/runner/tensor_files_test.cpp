@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/files/files.hpp"
+#include "graph/file/tensor_file.hpp"
 #include "runner/files/model_files.hpp"
 #include "tests/support/temp_folder.hpp"
 #include "tests/support/throws.hpp"
@@ -36,8 +37,8 @@ TEST_CASE("arrays come back from npy files as they were") {
   const std::vector<std::string> names{"c", "dense/w:1"};
   const std::vector<Tensor> tensors{kFloats, kFlags};
   write_npy_files(out, names, tensors);
-  CHECK(read_npy_file(out + "/c.npy").same_bits(kFloats));
-  CHECK(read_npy_file(out + "/dense_w_1.npy").same_bits(kFlags));
+  CHECK(read_tensor(out + "/c.npy").same_bits(kFloats));
+  CHECK(read_tensor(out + "/dense_w_1.npy").same_bits(kFlags));
 }
 
 TEST_CASE("arrays of every dtype come back from npy files, but for bfloat16, which they have not") {
@@ -55,7 +56,7 @@ TEST_CASE("arrays of every dtype come back from npy files, but for bfloat16, whi
       CHECK(code_of([&] { check_npy_files(names, dtypes); }) == Code::usage);  // before the run
     } else {
       write_npy_files(out, names, tensors);
-      CHECK(read_npy_file(out + "/b.npy").same_bits(tensor));
+      CHECK(read_tensor(out + "/b.npy").same_bits(tensor));
     }
   }
 }
