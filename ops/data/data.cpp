@@ -33,7 +33,7 @@ std::vector<Shape> file_shape(const OpFacts& facts) {
   const Shape& shape = facts.attr<Shape>("shape");
   if (!shape.fixed())
     OpFacts::fail("the sizes of " + shape.str() +
-                  " are not all known; csv_shape(file) and npy_shape(file) return the sizes of a file");
+                  " are not all known; csv_shape(), npy_shape() and raw_shape() return the sizes of a file");
   return {shape};
 }
 
@@ -57,7 +57,7 @@ std::vector<Shape> npy_array_shape(const OpFacts& facts) {
   return file_shape(facts);
 }
 
-std::vector<Shape> raw_shape(const OpFacts& facts) {
+std::vector<Shape> rows_shape(const OpFacts& facts) {
   std::vector<Shape> shapes = file_shape(facts);
   if (shapes[0].rank() == 0) OpFacts::fail("a scalar has no rows");
   return shapes;
@@ -65,7 +65,7 @@ std::vector<Shape> raw_shape(const OpFacts& facts) {
 
 std::vector<Shape> tensor_shape(const OpFacts& facts) {
   if (facts.attr<std::string>("tensor").empty()) OpFacts::fail("the tensor's name is empty");
-  return raw_shape(facts);
+  return rows_shape(facts);
 }
 
 /// The formats with rows that can be read one by one (`format` of BatchFile), and the ops that read whole files of
@@ -190,7 +190,7 @@ std::vector<Shape> batch_file_shape(const OpFacts& facts) {
   const std::string& format = facts.attr<std::string>("format");
   if (std::none_of(std::begin(kStreamable), std::end(kStreamable), [&](const auto& s) { return s.format == format; }))
     OpFacts::fail(formatted("there is no format {:?}", format));
-  std::vector<Shape> shapes = raw_shape(facts);
+  std::vector<Shape> shapes = rows_shape(facts);
   check_format(facts, format, shapes[0]);
   const Batches batches = file_batches(facts);
   if (ahead < 1 || ahead > kMostAhead)
@@ -278,7 +278,7 @@ constexpr OpDef kReadRaw{.name = "ReadRaw",
                          .types = "->@dtype",
                          .attrs = kFileAttrs,
                          .index_of = file_index,
-                         .infer = raw_shape,
+                         .infer = rows_shape,
                          .flags = kStateful | kOnce,
                          .no_grad = kNoInputs};
 
@@ -499,6 +499,34 @@ Shape csv_shape(const std::string& file, std::int64_t skip, source_location at) 
 Shape npy_shape(const std::string& file, source_location at) {
   return of_file(file, at, [&] {
     const std::vector<std::int64_t> sizes = npy_sizes(local_files(), file);
+    return Shape(std::span<const std::int64_t>(sizes));
+  });
+}
+
+Shape raw_shape(const std::string& file, DType dtype, const Shape& row, source_location at) {
+  std::uint64_t row_bytes = size_of(dtype);
+  for (int d = 0; d < row.rank(); ++d) row_bytes *= row[d].known() ? static_cast<std::uint64_t>(row[d].size()) : 0;
+  if (row_bytes == 0)
+    throw Error(Code::plan, "raw_shape: rows of {} have no known number of bytes", as_is(Type{dtype, row}.str()))
+        .at(at)
+        .hint("give rows of 1 or more elements");
+  return of_file(file, at, [&] {
+    FileSystem& files = local_files();
+    std::vector<std::string> paths{file};
+    if (file.ends_with('/')) {
+      paths = files.list(file);
+      for (std::string& name : paths) name.insert(0, file);
+    }
+    std::uint64_t rows = 0;
+    for (const std::string& path : paths) {
+      const std::uint64_t size = files.open(path)->size();
+      if (size % row_bytes != 0)
+        throw Error(Code::file, "{:?} has {} bytes, which are not whole rows of {}: {} bytes", path, size,
+                    as_is(Type{dtype, row}.str()), row_bytes);
+      rows += size / row_bytes;
+    }
+    std::vector<std::int64_t> sizes = row.sizes();
+    sizes.insert(sizes.begin(), static_cast<std::int64_t>(rows));
     return Shape(std::span<const std::int64_t>(sizes));
   });
 }

@@ -85,6 +85,21 @@ inline Value read_safetensors(Graph& graph, std::string_view path, std::string_v
                               source_location at = source_location::current());
 [[nodiscard]] Shape npy_shape(const std::string& file, source_location at = source_location::current());
 
+/// Returns the shape of a file, or of the files of a folder (a path that ends in '/'), for read_raw(): [n, row…], where
+/// n is the number of bytes divided by the bytes of a row. A row has `dtype` (float32 if it is left out) and the sizes
+/// `row`; {} is a row of one element. Reads only the sizes of the files, while the graph is built, in every process.
+/// `file` is not relative to the data folder. Error(file), with the caller's line, if a file cannot be read or does not
+/// have whole rows. Error(plan) if a size of `row` is 0 or not known.
+///
+///     std::string data = "data";  // the data folder
+///     read_raw(g, "frames.raw", DType::uint8, raw_shape(data + "/frames.raw", DType::uint8, {2, 3}));  // uint8[4,2,3]
+[[nodiscard]] Shape raw_shape(const std::string& file, DType dtype, const Shape& row,
+                              source_location at = source_location::current());
+[[nodiscard]] inline Shape raw_shape(const std::string& file, const Shape& row,
+                                     source_location at = source_location::current()) {
+  return raw_shape(file, DType::float32, row, at);
+}
+
 /// Sparse rows. Element values[i, j] of row i is in column indices[i, j]. If a row has fewer than `most` entries, its
 /// other entries are 0 in column 0, so that sums over entries are right.
 struct SparseRows {

@@ -175,7 +175,28 @@ TEST_CASE("the sizes of a file are known while the graph is built, as its reader
   for (const std::string data : {"", "/folder-that-is-not-there"})  // a program without --data makes such a path
     CHECK(test::says(test::error_of([&] { static_cast<void>(npy_shape(data + "/train-that-is-not-there.npy")); }),
                      "if the path begins with an empty data folder: give the program --data DIR"));
-  CHECK(test::says(test::error_of([&] { read_csv(g, "a.csv", {"n", 3}); }), "csv_shape(file)"));
+  CHECK(test::says(test::error_of([&] { read_csv(g, "a.csv", {"n", 3}); }), "csv_shape()"));
+}
+
+TEST_CASE("the rows of raw files are known while the graph is built") {
+  const test::TempFolder folder;
+  local_files().write(folder / "raw", counting({3, 2}).bytes());
+  local_files().make_folders(folder / "frames");
+  for (const char* name : {"0", "1"}) local_files().write(folder / ("frames/" + std::string(name)), "abcdef");
+  CHECK(raw_shape(folder / "raw", {2}).str() == "[3,2]");
+  CHECK(raw_shape(folder / "raw", DType::uint8, {}).str() == "[24]");
+  Graph g;
+  const Shape frames = raw_shape(folder / "frames/", DType::uint8, {1, 3});
+  CHECK(frames.str() == "[4,1,3]");
+  const Value read = read_raw(g, "frames/", DType::uint8, frames);
+  Session session(g, tasks(1), reading(folder));
+  CHECK(session.run({read})[0].str() == "[[[97 98 99]] [[100 101 102]] [[97 98 99]] [[100 101 102]]]");
+  const Error part = test::error_of([&] { static_cast<void>(raw_shape(folder / "frames/", DType::uint8, {4})); });
+  CHECK(part.code() == Code::file);
+  for (const char* text : {"frames/0\" has 6 bytes, which are not whole rows of uint8[4]: 4 bytes", "data_test.cpp:"})
+    CHECK(test::says(part, text));
+  for (const Shape& row : {Shape{std::int64_t{0}}, Shape{"n"}})
+    CHECK(test::error_of([&] { static_cast<void>(raw_shape(folder / "raw", row)); }).code() == Code::plan);
 }
 
 }  // namespace ferry

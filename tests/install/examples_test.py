@@ -23,7 +23,7 @@ import reference_pages  # noqa: E402
 OTHERS = ["graph/file/graph_file.hpp", "ops/op_set.hpp", "plan/file/plan_file.hpp"]
 MAKES_GRAPHS = ("ops/", "graph/")
 NEEDS_MPI = "mpi.hpp"  # install_test.py compiles a program with it
-FILES = {"data/points.csv": "1,2\n3,4\n5,6\n"}
+FILES = {"data/points.csv": "1,2\n3,4\n5,6\n", "data/frames.raw": "0" * 24}
 EXAMPLE = re.compile(r"^( *//+)\n((?:\1     .*\n)+)", re.MULTILINE)
 RESULT = re.compile(r'^(\s*)(.+;)  +// (-?[\d.]+(?:e[-+]?\d+)?|true|false|".*"|\[.*\]|\{.*\}|(?:bool|b?float\d+|u?int\d+)\[.*\])$')
 DECLARED = re.compile(r"\s*(?:const )?[\w:]+(?:<.*>)? (\w+) = ")
