@@ -32,7 +32,7 @@ namespace ferry {
 
 /// The device of a single op.
 struct On {
-  DeviceSpec device;
+  DeviceSpec device;  ///< parts that it leaves open are chosen by placement
 };
 
 /// The device of a single op, in the grammar of DeviceSpec::parse(), as an argument of Graph::constant().
@@ -50,8 +50,8 @@ struct On {
 ///     g.entry("train").targets.size();  // 2
 struct Entry {
   struct Named {
-    std::string name;
-    ValueId value;
+    std::string name;  ///< the name under which the value is fed or fetched
+    ValueId value;     ///< its number in the graph (Graph::value)
   };
   std::vector<Named> feeds;    ///< outputs of Input ops
   std::vector<Named> fetches;  ///< the values that a run returns, with their names

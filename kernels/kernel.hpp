@@ -24,8 +24,8 @@ namespace ferry {
 /// An array as a kernel sees it: row-major, with its local sizes and, for a part of a split value, the part's position
 /// in the whole value.
 struct Array {
-  std::byte* data = nullptr;
-  DType dtype = DType::float32;
+  std::byte* data = nullptr;            ///< the first element
+  DType dtype = DType::float32;         ///< of the elements
   std::span<std::int64_t> sizes;        ///< local sizes; sizes[0] of a bounded value is the extent in this step
   std::span<const std::int64_t> whole;  ///< sizes of the whole value (equal to `sizes` when it is not split)
   std::span<const std::int64_t> begin;  ///< the position of this part in the whole value
@@ -136,11 +136,11 @@ struct DeviceEpilogue;
 
 /// One run of a kernel.
 struct KernelRun {
-  std::span<const Array> inputs;
-  std::span<Array> outputs;  ///< a kernel with a bounded output sets sizes[0] to its extent
-  KernelState* state = nullptr;
-  std::span<std::byte> scratch;  ///< Kernel::scratch_bytes of memory
-  Parallel& parallel;
+  std::span<const Array> inputs;  ///< the op's inputs, in order
+  std::span<Array> outputs;       ///< a kernel with a bounded output sets sizes[0] to its extent
+  KernelState* state = nullptr;   ///< from Kernel::prepare
+  std::span<std::byte> scratch;   ///< Kernel::scratch_bytes of memory
+  Parallel& parallel;             ///< the threads of the task
   bool stream = false;       ///< this task does not read output 0 soon: write it around the caches (cache_lines.hpp)
   const std::int64_t& step;  ///< number of this step in the session, restored with checkpoints
   std::span<const std::int64_t> iterations;  ///< the iterations of the enclosing loops, outermost first

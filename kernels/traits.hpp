@@ -22,18 +22,18 @@ struct Shifts;
 
 /// The position of a part in its whole value: the sizes of the whole value, and where the part begins.
 struct PlacedPart {
-  std::span<const std::int64_t> whole, begin;
+  std::span<const std::int64_t> whole, begin;  ///< one number for each dim
 };
 
 /// The facts about an instruction that are known before the first step.
 struct KernelSetup {
   std::string_view name;  ///< the op's name, the same in every plan; it is in the keys of random numbers
-  const Attrs& attrs;
+  const Attrs& attrs;     ///< the op's attributes
   std::span<const Type> inputs, outputs;  ///< local types; bounded dims at their bound
   FileSystem* files = nullptr;            ///< for data ops; null: no files
   std::string_view data_folder;           ///< the only folder that data ops may read; empty: no folder
-  std::uint64_t seed = 0;
-  bool first = true;  ///< for kernels with `effect`: no task with a lower number runs this op
+  std::uint64_t seed = 0;                 ///< ExecutionOptions::seed
+  bool first = true;                      ///< for kernels with `effect`: no task with a lower number runs this op
   /// One entry per input, then per output; empty if no operand is a part of a split value. During planning, `begin` is
   /// empty because a plan is for many tasks.
   std::span<const PlacedPart> parts = {};
@@ -45,8 +45,8 @@ inline constexpr DTypeSet kComputed{DType::boolean, DType::int32, DType::int64, 
 /// How an input that is the same in every step is packed once, in the setup. The kernel of `op` packs it, from that
 /// input alone and with this kernel's attributes. The packed input is then added as the last input.
 struct Packing {
-  std::uint32_t input = 0;
-  std::string_view op = {};
+  std::uint32_t input = 0;   ///< number of the input
+  std::string_view op = {};  ///< the op that packs it
   /// The number of elements of the packed input, for an instruction that does not yet have it. The packed input has one
   /// dim and the dtype of the input. 0: packing does not help.
   std::int64_t (*elements)(const KernelSetup&) = nullptr;
@@ -70,12 +70,12 @@ struct Scalar {
 /// The kernel of one op. Instances are constexpr and are never destroyed. A kernel runs through bind() (kernel.hpp),
 /// which widens arrays of dtypes that the kernel does not take.
 ///
-///     constexpr Kernel kAddKernel{.op = "Add", .run = [](KernelRun& run) { … }, .in_place = 0b11};
+///     static constexpr Kernel kOne{.op = "One", .run = [](KernelRun& run) { *run.outputs[0].as<float>() = 1; }};
 struct Kernel {
   std::string_view op;                ///< OpDef::name
   void (*run)(KernelRun&) = nullptr;  ///< throws Error, or BadValue for a bad value of an input; never aborts
-  std::unique_ptr<KernelState> (*prepare)(const KernelSetup&) = nullptr;
-  std::int64_t (*scratch_bytes)(const KernelSetup&) = nullptr;
+  std::unique_ptr<KernelState> (*prepare)(const KernelSetup&) = nullptr;  ///< makes KernelRun::state, before step 0
+  std::int64_t (*scratch_bytes)(const KernelSetup&) = nullptr;            ///< size of KernelRun::scratch
   std::uint32_t in_place = 0;  ///< mask of inputs; output 0 may be written into the bytes of these inputs
   bool streams = false;        ///< implements KernelRun::stream
   /// Set if element i of the only output depends only on element i of each input, broadcast as in numpy. Such a kernel

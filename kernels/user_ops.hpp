@@ -1,14 +1,6 @@
 // User-defined ops in a library that the `ferry` command loads: ferry run --ops libmine.so (docs/guide/user_ops.md).
 //
 // The library defines one function. It need not be linked with ferry, because the command provides ferry's symbols.
-//
-//     #include <ferry/kernels/user_ops.hpp>
-//     constexpr ferry::OpDef kHypot{.name = "Hypot", …};
-//     constexpr ferry::Kernel kKernels[] = {{.op = "Hypot", .run = …}};
-//     void ferry_add_ops(ferry::UserOps& to) {
-//       to.ops.add(kHypot);
-//       to.kernels.add(kKernels);
-//     }
 #pragma once
 
 #include <array>
@@ -22,8 +14,8 @@ namespace ferry {
 
 /// The ops and the CPU kernels of a command.
 struct UserOps {
-  OpSet ops;
-  KernelTable kernels;
+  OpSet ops;            ///< the definitions of all ops
+  KernelTable kernels;  ///< their kernels on the CPU
 };
 
 /// The memory layout of the types that a library and the command use together. Both must have the same layout.

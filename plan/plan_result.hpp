@@ -15,9 +15,9 @@ namespace ferry {
 
 /// The reason why an op is on its devices, or why a transfer exists, for `ferry explain`.
 struct Reason {
-  std::string subject;  ///< name of the op or value
-  std::string text;
-  SourceLine line;
+  std::string subject;    ///< name of the op or value
+  std::string text;       ///< the reason, as `ferry explain` prints it
+  SourceLine line;        ///< the user's line of the op
   bool transfer = false;  ///< it is a reason for a transfer or collective, else for an op
   /// For a transfer: the op with the annotation that makes it necessary; empty if the task of a feed or fetch makes it
   /// necessary. Without that annotation there would be no such transfer, or it would have another reason.
@@ -31,18 +31,18 @@ struct Reason {
 /// The schedule of a pipeline's stages and microbatches, with the times that planning assumes.
 struct PipelineChart {
   struct Work {
-    char pass = 'F';  ///< F: forward; B: backward; W: gradients of weights
-    std::int64_t microbatch = 0;
+    char pass = 'F';                   ///< F: forward; B: backward; W: gradients of weights
+    std::int64_t microbatch = 0;       ///< its number
     std::int64_t stage = -1;           ///< stages from the beginning of the pass; -1: its device has one stage
     std::int64_t begin = 0, time = 0;  ///< in any unit, the same for all work
     /// "F3", or with the stage "F3.2".
     [[nodiscard]] std::string name() const;
   };
   struct Row {
-    std::string who;  ///< "task 0", "tasks 2, 3"
-    std::vector<Work> work;
+    std::string who;         ///< "task 0", "tasks 2, 3"
+    std::vector<Work> work;  ///< in the order of time
   };
-  std::string title;
+  std::string title;        ///< the pipeline and its schedule
   std::vector<Row> rows;    ///< one for each device
   std::int64_t length = 0;  ///< when the last work ends
   /// The percentage of its time in which the row's device waits for others.
@@ -52,8 +52,8 @@ struct PipelineChart {
 /// The layouts that placement by itself chose for an op, compared with the best layouts of the whole step in which this
 /// op has different layouts. Times are by the model that the choice minimizes.
 struct Alternative {
-  std::string subject;  ///< name of the op
-  SourceLine line;
+  std::string subject;           ///< name of the op
+  SourceLine line;               ///< the user's line of the op
   std::string layouts;           ///< "[S(0)] [R] -> [S(0)]": of inputs and outputs; for a variable or input "[S(0)]"
   double computing_seconds = 0;  ///< computing time of the op in a step, on a task
   double message_seconds = 0;    ///< time to convert its inputs and outputs from and to the layouts of its neighbours
@@ -68,8 +68,8 @@ struct Alternative {
 /// the graph has about the same plan.
 struct LayoutAnnotations {
   struct OfOp {
-    std::string op;
-    SourceLine line;
+    std::string op;                ///< its name
+    SourceLine line;               ///< the user's line
     std::vector<Layout> layouts;   ///< for each output; all have the same layout. Empty for stages
     bool in_body = false;          ///< the op is in a body of control flow
     std::optional<int> task = {};  ///< for stages: the task of the op's stage
@@ -82,8 +82,8 @@ struct LayoutAnnotations {
 /// How placement by itself (Placing::automatic) made its choice. Times are planned times of a step.
 struct AutoPlacement {
   struct Candidate {
-    std::string name;  ///< "as annotated", "mesh 4 with whole variables", "mesh 2x2", "pipeline of 2 stages"
-    double step_seconds = 0;
+    std::string name;         ///< "as annotated", "mesh 4 with whole variables", "mesh 2x2", "pipeline of 2 stages"
+    double step_seconds = 0;  ///< planned time of a step
   };
   std::string entry;                  ///< the entry for which the choice was made; empty: the request itself
   std::vector<Candidate> candidates;  ///< all candidates that could be planned; the first of the fastest was taken
@@ -105,9 +105,9 @@ struct AutoPlacement {
   /// With PlanningOptions::annotations; none: no annotations are needed.
   std::optional<LayoutAnnotations> annotations = {};
 };
-
+/// The result of Session::plan.
 struct PlanResult {
-  Plan plan;
+  Plan plan;                                    ///< the plan of all tasks
   std::vector<Reason> reasons;                  ///< one for each op and transfer, in plan order, if asked for
   std::vector<std::string> warnings;            ///< moves by soft placement, large gathers for reshapes
   std::vector<PipelineChart> pipelines = {};    ///< for each pipeline of the entry, if reasons are asked for

@@ -1,7 +1,7 @@
 // OpDef: everything ferry knows about an op, in one place, as data. See docs/internals/add_an_op.md.
 //
-//     inline constexpr OpDef kMatMul{.name = "MatMul", .types = "T,T->T", .T = kFloats,
-//                                    .index = "...mk,...kn->...mn", .reduce = Reduce::sum, .grad = …};
+//     static constexpr OpDef kMatMul{.name = "MatMul", .types = "T,T->T", .T = kFloats,
+//                                    .index = "...mk,...kn->...mn", .reduce = Reduce::sum};
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,11 @@ struct SlidingDim;
 struct WindowOf;
 using Values = std::vector<Value>;
 
-/// An attribute of an op. `kind`: kind_name() of its values.
+/// An attribute of an op.
 struct AttrDef {
-  std::string_view name;
-  std::string_view kind;
-  bool required = true;
+  std::string_view name;  ///< a key of Attrs
+  std::string_view kind;  ///< kind_name() of its values: "int64", "string", …
+  bool required = true;   ///< an op without it is an error
 };
 
 /// The properties of an op in a graph, for shape inference and the functions of an OpDef.
@@ -63,8 +63,8 @@ struct OpWork {
   /// Operations on elements: products, additions, comparisons. A function such as exp counts as the operations that
   /// compute it.
   double flops = 0;
-  double bytes = 0;  ///< that the kernel reads from memory and writes to memory
-  WorkKind kind = WorkKind::element;
+  double bytes = 0;                   ///< that the kernel reads from memory and writes to memory
+  WorkKind kind = WorkKind::element;  ///< kind of its arithmetic
 };
 
 using InferFn = std::vector<Shape> (*)(const OpFacts&);
@@ -136,16 +136,16 @@ enum OpFlag : std::uint32_t {
 
 /// The definition of one op. Instances are constants that live as long as the program.
 struct OpDef {
-  std::string_view name;
-  int version = 1;
+  std::string_view name;  ///< the op's name in graph files, such as "MatMul"
+  int version = 1;        ///< increase it when the meaning of the op changes
 
   /// dtypes: "T,T->T", "T,int64->T,bool", "T...->T" (any number of inputs of one dtype), "T->T..." (as many outputs as
   /// there are shapes), "*...->*..." (any dtypes; output i as input i), "->@dtype" (the attribute `dtype`, or the dtype
   /// of a tensor attribute), "*...->%body..." (the results of the subgraph `body`). T and U range over the sets below.
   std::string_view types;
-  DTypeSet T = kNumbers;
-  DTypeSet U = kNumbers;
-  std::span<const AttrDef> attrs = {};
+  DTypeSet T = kNumbers;                ///< the dtypes that T stands for
+  DTypeSet U = kNumbers;                ///< the dtypes that U stands for
+  std::span<const AttrDef> attrs = {};  ///< all attributes of the op
 
   /// Index notation (docs/internals/add_an_op.md): "...mk,...kn->...mn". Each letter binds to one size. "..." are the
   /// leading dims, broadcast as in numpy. "[n]" marks a letter that may not be split. "(n)" also means that the
@@ -153,7 +153,7 @@ struct OpDef {
   /// the notation depends on attributes or ranks. ferry derives from the notation the shape check, the output shapes
   /// (unless `infer` is set), the cost and the legal layouts.
   std::string_view index = {};
-  IndexFn index_of = nullptr;
+  IndexFn index_of = nullptr;  ///< returns the index notation; null: it is `index`
   /// The reduction that combines partial results over a contracted letter.
   Reduce reduce = Reduce::none;
   /// Bit mask of the inputs in which the op is linear together: if these inputs are partial sums and the other inputs
@@ -198,13 +198,13 @@ struct OpDef {
   /// Returns the bytes of memory traffic. Set for an op that does not read its inputs and write its outputs once, such
   /// as a gather, which reads some rows.
   AmountFn bytes_of = nullptr;
-  std::uint32_t flags = 0;
-  OpRole role = OpRole::function;
+  std::uint32_t flags = 0;         ///< of OpFlag
+  OpRole role = OpRole::function;  ///< function: no special role
 
   /// Returns the gradients of the inputs, one Value for each (an undefined Value: no gradient). Null: the op is not
   /// differentiable; then `no_grad` is the reason.
   GradFn grad = nullptr;
-  std::string_view no_grad = {};
+  std::string_view no_grad = {};  ///< reason for an op without `grad`
 
   [[nodiscard]] bool is(OpFlag flag) const { return (flags & flag) != 0; }
   /// The number of inputs of the op; -1: any number.

@@ -15,12 +15,12 @@ enum class DeviceKind : unsigned char { cpu, gpu };
 
 /// A partial name of a device. Placement decides the absent parts.
 struct DeviceSpec {
-  static constexpr int kAllTasks = -1;
+  static constexpr int kAllTasks = -1;  ///< value of `task`
 
-  std::optional<std::string> job;
-  std::optional<int> task;  ///< kAllTasks for "/task:*"
-  std::optional<DeviceKind> kind;
-  std::optional<int> index;
+  std::optional<std::string> job;  ///< name of a job, such as "worker"
+  std::optional<int> task;         ///< number in the job; kAllTasks for "/task:*"
+  std::optional<DeviceKind> kind;  ///< CPU or GPU
+  std::optional<int> index;        ///< number of the device on its task
 
   /// Parses "/job:NAME/task:N/cpu:0"; "/gpu:*" leaves the index open. Error(usage) points at the fault with a caret.
   [[nodiscard]] static DeviceSpec parse(std::string_view text);

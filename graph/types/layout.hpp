@@ -73,8 +73,8 @@ struct Mesh {
                                              ///< axes
 
   struct Axis {
-    std::string name;
-    std::int64_t size = kOpen;
+    std::string name;           ///< for layouts and messages
+    std::int64_t size = kOpen;  ///< the number of devices along the axis
     bool operator==(const Axis&) const = default;
   };
   std::vector<Axis> axes;  ///< their names and sizes
@@ -87,8 +87,8 @@ struct Mesh {
 
 /// A part of a dim.
 struct Part {
-  std::int64_t begin = 0;
-  std::int64_t size = 0;
+  std::int64_t begin = 0;  ///< the first element
+  std::int64_t size = 0;   ///< the number of elements
 };
 
 /// Part `index` of a dim of `size` elements that is cut into `parts` parts. The first size % parts parts have one

@@ -109,8 +109,8 @@ class Shape {
 ///
 ///     Type{DType::int32, {2, 3}}.bytes();  // 24
 struct Type {
-  DType dtype = DType::float32;
-  Shape shape;
+  DType dtype = DType::float32;  ///< of the elements
+  Shape shape;                   ///< its sizes, outermost first; {}: a scalar
 
   /// Bytes of a value with its bounded dims at their bounds; all dims must be known. Error(plan) on overflow of int64.
   [[nodiscard]] std::int64_t bytes() const;

@@ -55,8 +55,8 @@ Value slice(const Value& x, Ints axes, Ints begin, Ints end, Ints step = {},
 
 /// The elements of a dim that a slice takes.
 struct SliceRange {
-  std::int64_t first = 0;
-  std::int64_t count = 0;
+  std::int64_t first = 0;  ///< the first element, counted from 0
+  std::int64_t count = 0;  ///< the number of elements
 };
 
 /// The range of slice() in a dim of `size` elements.

@@ -15,7 +15,7 @@ namespace ferry {
 
 /// The results of top_k(). Both have x's shape, but k elements along the axis: the largest (or smallest) first.
 struct TopK {
-  Value values;
+  Value values;   ///< x's dtype
   Value indices;  ///< int64
 };
 

@@ -32,11 +32,12 @@ enum class Interpolation { nearest, linear, cubic };
 /// upper.
 enum class Rounding { prefer_floor, prefer_ceil, floor, ceil };
 
+/// How resize() computes elements.
 struct Resizing {
-  Interpolation interpolation = Interpolation::nearest;
-  Coordinates coordinates = Coordinates::half_pixel;
-  Rounding rounding = Rounding::prefer_floor;  ///< for nearest
-  double cubic = -0.75;                        ///< the parameter a of Keys' "Cubic convolution interpolation", 1981
+  Interpolation interpolation = Interpolation::nearest;  ///< between elements
+  Coordinates coordinates = Coordinates::half_pixel;     ///< positions in the image
+  Rounding rounding = Rounding::prefer_floor;            ///< for nearest
+  double cubic = -0.75;          ///< the parameter a of Keys' "Cubic convolution interpolation", 1981
   bool exclude_outside = false;  ///< neighbours outside have weight 0; false: they have the value at the edge
   bool antialias = false;  ///< linear and cubic: if a dim shrinks, an element averages all elements that it covers
   double outside = 0;      ///< with crop: the value of elements outside the image

@@ -24,9 +24,10 @@ enum class Outside {
   reflection  ///< the image, reflected at its borders
 };
 
+/// How grid_sample() computes elements.
 struct Sampling {
   Interpolation interpolation = Interpolation::linear;  ///< cubic uses Keys' kernel with a = -0.75
-  Outside outside = Outside::zeros;
+  Outside outside = Outside::zeros;                     ///< elements outside the image
   bool align_corners = false;  ///< -1 and 1 are the centres of the outermost elements; false: their outer edges
 };
 
@@ -69,8 +70,8 @@ Value roi_align(const Value& x, const Value& regions, const Value& images, const
 
 /// The inputs and options of deform_conv() besides the filter.
 struct Deforming {
-  Sliding sliding = {};
-  std::int64_t groups = 1;
+  Sliding sliding = {};            ///< strides, padding and dilations
+  std::int64_t groups = 1;         ///< as for conv2d()
   std::int64_t offset_groups = 1;  ///< number of equal blocks of channels, each with its own offsets
   /// Factors of the elements under the taps, [n,offset groups * taps,p,q]; undefined: 1.
   Value mask = {};

@@ -50,9 +50,9 @@ Value col2im(const Value& x, const Ints& image, const Ints& window, const Slidin
 
 /// How windows are pooled.
 struct Pooling {
-  Ints size;  ///< size of a window in each dim
-  Sliding sliding = {};
-  bool ceil = false;  ///< adds a last window that begins in the image and extends beyond it; sizes must be known
+  Ints size;             ///< size of a window in each dim
+  Sliding sliding = {};  ///< strides, padding and dilations
+  bool ceil = false;     ///< adds a last window that begins in the image and extends beyond it; sizes must be known
   bool count_padding = false;  ///< avg_pool: padding counts as zeros, but elements beyond the padding do not count
 };
 
@@ -64,7 +64,7 @@ Value max_pool(const Value& x, const Pooling& pooling, source_location at = sour
 
 /// The results of max_pool_indices().
 struct Largest {
-  Value y;
+  Value y;        ///< the largest elements
   Value indices;  ///< int64, the position of the element in the flattened x: the first of equal elements
 };
 

@@ -27,7 +27,7 @@ Value dequantize(const Value& q, const Value& scale, const Value& zero = {},
 
 /// The results of dynamic_quantize(); scale and zero are scalars.
 struct Quantized {
-  Value y, scale, zero;
+  Value y, scale, zero;  ///< the quantized x, and its scale and zero point
 };
 
 /// x quantized to uint8, with the scale and zero point of the smallest range that contains 0 and all elements of x.

@@ -69,7 +69,7 @@ struct Remembering {
 
 /// The results of linear_attention(): y [n,heads,steps,value size] and the state after the last step.
 struct Remembered {
-  Value y, state;
+  Value y, state;  ///< the result, and S
 };
 
 /// Attention with a state S: each step updates it, S = exp(decay) S + k v', and then reads its result, y = scale * q S.

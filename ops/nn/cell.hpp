@@ -15,7 +15,7 @@ namespace ferry {
 
 /// The state of a long short-term memory (LSTM): `h` and `c` are [...,hidden].
 struct LstmState {
-  Value h, c;
+  Value h, c;  ///< the output, and the cell
 };
 
 /// A step of a long short-term memory: c' = sigmoid(f) * c + sigmoid(i) * tanh(g), h = sigmoid(o) * tanh(c'). `gates`

@@ -175,9 +175,9 @@ struct BatchNorm {
             source_location at = source_location::current());
   Value operator()(const Value& x, Phase phase, source_location at = source_location::current()) const;
 
-  Value scale, offset;   ///< [channels]: they start as the option `scale` and as 0
-  Value mean, variance;  ///< [channels]: running means, which start as 0 and 1; not trained
-  double momentum, epsilon;
+  Value scale, offset;       ///< [channels]: they start as the option `scale` and as 0
+  Value mean, variance;      ///< [channels]: running means, which start as 0 and 1; not trained
+  double momentum, epsilon;  ///< of BatchNormOptions
 
  private:
   Parameters* parameters_;
@@ -195,7 +195,7 @@ struct LayerNorm {
   Value operator()(const Value& x, source_location at = source_location::current()) const;
 
   Value scale, offset;  ///< [width]: they start as 1 and 0
-  double epsilon;
+  double epsilon;       ///< added to the variance
 };
 
 /// A table of vectors: a call returns the row of each index (int32 or int64, of any shape), as [...,width].

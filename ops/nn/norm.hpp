@@ -15,8 +15,8 @@ namespace ferry {
 
 /// The results of normalize(); mean and inverse have size 1 in the dims `axes`.
 struct Normalized {
-  Value y;
-  Value mean;
+  Value y;        ///< the normalized x
+  Value mean;     ///< of x
   Value inverse;  ///< 1 / sqrt(variance + epsilon)
 };
 
@@ -41,7 +41,7 @@ Value rms_norm(const Value& x, const Value& scale, Ints axes = {-1}, double epsi
 
 /// The results of batch_norm(). mean and variance, [channels], are for running averages.
 struct NormalizedBatch {
-  Value y, mean, variance;
+  Value y, mean, variance;  ///< the normalized x, and the mean and variance of the batch
 };
 
 /// For training: normalises each channel of x [n,channels,…] by its mean and variance over all other dims of the batch.

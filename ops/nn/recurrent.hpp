@@ -45,7 +45,7 @@ struct Recurrent {
 
 /// The results of a layer: y [steps,n,hidden], and the state after the last step.
 struct Sequence {
-  Value y, h, c;
+  Value y, h, c;  ///< y of all steps; h and (lstm) c after the last step
 };
 
 /// A plain recurrent layer: h = f(x W' + h R' + b).

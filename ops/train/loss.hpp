@@ -21,7 +21,7 @@ enum class Reduction {
 
 /// How much each label of a batch counts.
 struct Counted {
-  Reduction reduction = Reduction::mean;
+  Reduction reduction = Reduction::mean;     ///< of the losses of all labels
   Value weights = {};                        ///< weights of the classes, [classes]; undefined: all are 1
   std::optional<std::int64_t> ignored = {};  ///< labels of this value have loss and weight 0; it need not be a class
 };

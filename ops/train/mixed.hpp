@@ -51,9 +51,9 @@ struct LossScaling {
 /// A number that the loss is multiplied by, so that small gradients do not become 0 in float16 (Micikevicius et al.,
 /// "Mixed precision training", 2018). It is kept in the variables "NAME" and "NAME/good_steps".
 struct LossScale {
-  Value value;       ///< float32 scalar: the scale of this step
-  Value good_steps;  ///< int64 scalar: steps without infinity or NaN since the scale was last changed
-  LossScaling options;
+  Value value;          ///< float32 scalar: the scale of this step
+  Value good_steps;     ///< int64 scalar: steps without infinity or NaN since the scale was last changed
+  LossScaling options;  ///< of loss_scale()
 };
 
 /// Makes the variables of a loss scale, named `name` and `name`/good_steps.

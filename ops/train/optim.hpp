@@ -30,8 +30,8 @@ namespace ferry {
 /// A variable and the gradient of the loss with respect to it, which may be changed (clipped, averaged) before it is
 /// applied.
 struct Gradient {
-  Value variable;
-  Value gradient;
+  Value variable;  ///< the output of Graph::variable
+  Value gradient;  ///< of the variable's dtype and shape
 };
 using Gradients = std::vector<Gradient>;
 
@@ -110,9 +110,9 @@ struct RmsPropOptions {
 }
 
 struct AdamOptions {
-  double beta1 = 0.9;    ///< decay of the mean m of the gradients
-  double beta2 = 0.999;  ///< decay of the mean v of their squares
-  double epsilon = 1e-8;
+  double beta1 = 0.9;     ///< decay of the mean m of the gradients
+  double beta2 = 0.999;   ///< decay of the mean v of their squares
+  double epsilon = 1e-8;  ///< added to the square root
 };
 
 /// Kingma and Ba, "Adam: a method for stochastic optimization" (2015), algorithm 1:

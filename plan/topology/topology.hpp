@@ -16,12 +16,12 @@ namespace ferry {
 
 /// One task: its host, and its resources on the host.
 struct TaskInfo {
-  std::string job = "worker";
-  std::int32_t index_in_job = 0;
-  std::int32_t host = 0;
-  std::string host_name;
-  std::int32_t threads = 1;
-  std::int32_t gpus = 0;
+  std::string job = "worker";           ///< name of its job
+  std::int32_t index_in_job = 0;        ///< its number in the job, as in "/task:0"
+  std::int32_t host = 0;                ///< number of its host, from 0
+  std::string host_name;                ///< name of its host
+  std::int32_t threads = 1;             ///< number of its threads
+  std::int32_t gpus = 0;                ///< number of its GPUs
   std::int32_t first_gpu = 0;           ///< the index on its host of the task's gpu:0
   std::string no_gpus = {};             ///< why it has no GPU, or not all GPUs of its host; empty: unknown
   std::uint64_t gpu_memory_bytes = 0;   ///< memory of each of its GPUs for plans; 0: unlimited
@@ -40,31 +40,31 @@ struct TaskInfo {
 
 /// The cost of a message or copy on a link: seconds = latency + bytes ÷ bandwidth.
 struct LinkCost {
-  double latency_seconds = 0;
-  double bytes_per_second = 0;
+  double latency_seconds = 0;   ///< time of an empty message
+  double bytes_per_second = 0;  ///< bandwidth
   bool operator==(const LinkCost&) const = default;
 };
 
 /// The costs of messages and computing that planning uses: the built-in figures, or the figures of a cluster file
 /// (docs/reference/cluster_format.md).
 struct PlanningCosts {
-  LinkCost on_host{1e-6, 8e9};
-  LinkCost between_hosts{20e-6, 1e9};
+  LinkCost on_host{1e-6, 8e9};         ///< messages between tasks of one host
+  LinkCost between_hosts{20e-6, 1e9};  ///< messages between hosts
   /// Copies between a host and one of its GPUs. docs/reference/cluster_format.md has the source of these figures.
   LinkCost host_gpu{10e-6, 55e9};
   /// Messages between GPUs that work together, on one host and on several hosts. Latencies include the library's call.
   LinkCost gpus_on_host{20e-6, 300e9};
-  LinkCost gpus_between_hosts{30e-6, 45e9};
+  LinkCost gpus_between_hosts{30e-6, 45e9};  ///< on several hosts
   /// Sums over tasks of one host, and over tasks of several hosts: seconds = latency + bytes that a task sends ÷
   /// bandwidth. Not given: the same as other messages.
   std::optional<LinkCost> sums_on_host = {}, sums_between_hosts = {};
-  ComputeCosts compute;
+  ComputeCosts compute;  ///< costs of arithmetic and memory
 
   bool operator==(const PlanningCosts&) const = default;
 };
-
+/// The tasks of a job, and the costs of their messages and computing.
 struct Topology : PlanningCosts {
-  std::vector<TaskInfo> tasks;
+  std::vector<TaskInfo> tasks;  ///< by their numbers in the job
 
   [[nodiscard]] int size() const { return static_cast<int>(tasks.size()); }
   /// The global task that `spec` names. Throws Error(plan) if its job or task does not exist; the message lists the

@@ -34,12 +34,12 @@ class ProgramOptions {
   void steps(std::int64_t by_default) { steps_ = by_default; }
   /// The number that steps() has set; 0: none.
   [[nodiscard]] std::int64_t default_steps() const { return steps_; }
-
+  /// An option that was added.
   struct Option {
-    std::string name, help;
-    std::int64_t* number = nullptr;  ///< null: the option sets `word`
-    std::string* word = nullptr;
-    std::vector<std::string> choices;
+    std::string name, help;            ///< "--batch", and its line in --help
+    std::int64_t* number = nullptr;    ///< null: the option sets `word`
+    std::string* word = nullptr;       ///< null: the option sets `number`
+    std::vector<std::string> choices;  ///< the allowed words
   };
   /// The options that were added.
   [[nodiscard]] const std::vector<Option>& options() const { return options_; }

@@ -32,6 +32,7 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 FRAME = """#include <ferry/ferry.hpp>
 #include <ferry/base/files.hpp>
 #include <ferry/graph/graph_file.hpp>
+#include <ferry/kernels/kernel.hpp>
 #include <ferry/ops/microbatch.hpp>
 #include <ferry/placement/equal.hpp>
 #include <ferry/placement/plan_file.hpp>

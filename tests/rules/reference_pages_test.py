@@ -35,12 +35,29 @@ class Thing final : public Base {
   [[nodiscard]] bool empty() const { return size_ == 0; }
   bool operator==(const Thing&) const;
   std::vector<int> sizes, parts;  ///< of all tasks
+  /// The most. In bytes.
   std::int64_t most = 3;
+  std::int64_t (*count)(int) = nullptr;  ///< returns the number of them,
+                                         ///< or 0
+  enum class Kind : char {
+    big,   ///< larger than 3
+    small  ///< any other
+  };
+  /// A part.
+  struct Part {
+    double begin = 0;  ///< in seconds
+    int bare;
+  };
 
  private:
   int hidden() const;
   int size_ = 0;
+  struct Hidden {
+    int inside;
+  };
 };
+/// Two colors.
+enum class Color { red, green };
 """
 
 
@@ -62,9 +79,18 @@ class ReferencePages(unittest.TestCase):
             header = Path(folder) / "thing.hpp"
             header.write_text(CLASSES)
             found = list(reference_pages.classes(header))
-        self.assertEqual(found, [("Thing", "A thing", [
-            ("Thing(size, dtype = float32)", "Makes a thing"), ("empty()", ""), ("sizes, parts", "of all tasks"), ("most = 3", "")],
-            ["Thing thing;\n", "Thing other(3);\n"])])
+            missing = reference_pages.without_text(header)
+        self.assertEqual(found, [
+            ("Thing", "A thing", [
+                ("Thing(size, dtype = float32)", "", "Makes a thing"), ("empty()", "bool", ""), ("sizes, parts", "std::vector<int>", "of all tasks"),
+                ("most = 3", "std::int64_t", "The most. In bytes"), ("count = nullptr", "std::int64_t (*)(int)", "returns the number of them, or 0")],
+             ["Thing thing;\n", "Thing other(3);\n"]),
+            ("Thing::Kind", "", [("big", None, "larger than 3"), ("small", None, "any other")], []),
+            ("Thing::Part", "A part", [("begin = 0", "double", "in seconds"), ("bare", "int", "")], []),
+            ("Color", "Two colors", [("red", None, ""), ("green", None, "")], [])])
+        self.assertEqual(missing, [f"{header}: the field Thing::Part::bare has no comment"])
+        self.assertEqual(reference_pages.table_of("Color", found[3][2]), "| value | meaning |\n|---|---|\n| `red` |  |\n| `green` |  |\n")
+        self.assertIn("| member | type | meaning |\n|---|---|---|\n| `begin = 0` | `double` | in seconds |", reference_pages.table_of("Thing::Part", found[2][2]))
 
     def test_examples(self):
         comment = ["Purpose:", "     a = b", "", "     first(a,", "           b);", "More:", "     c = d", "     e = f", "", "     second(a);"]
