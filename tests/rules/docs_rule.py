@@ -14,7 +14,7 @@ MOST_LINKS = 3
 MOST_BYTES = 8192
 MOST_CHARACTERS = 120
 MOST_LINES = 80  # of README.md
-# Pages that record history; their lines and first sentences stay as they are.
+# Pages that record history; their lines stay as they are.
 RECORDS = ("CHANGELOG.md", "bench/NOTEBOOK.md", "docs/internals/decisions/")
 LONG_PAGES = ("docs/reference/", "docs/internals/", "docs/samples/")
 
@@ -90,11 +90,14 @@ def far_pages(pages):
             yield f"{page}: more than {MOST_LINKS} links away from README.md: add it to docs/README.md"
 
 
-def looks(page, text):
-    """Offences of one page against its length and its first words."""
+def first_words(page, text):
     lines = [line for line in text.splitlines() if line.strip()]
     if page.startswith("docs/") and not (len(lines) > 1 and lines[0].startswith("# ") and lines[1].startswith("This page ")):
         yield f'{page}: begin with a title, then "This page describes …. Use it to …."'
+
+
+def looks(page, text):
+    """Offences of one page against its length."""
     size = len(text.encode())
     if page.startswith("docs/") and not page.startswith(LONG_PAGES) and size > MOST_BYTES:
         yield f"{page}: {size} bytes, {MOST_BYTES} may be: divide it by topic"
@@ -111,6 +114,7 @@ def main(root):
     pages = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in sorted(files)}
     found = [*dead_links(root, pages), *far_pages(pages)]
     for page, text in pages.items():
+        found += first_words(page, text)
         if not page.startswith(RECORDS):
             found += [*misnamed_links(page, text), *looks(page, text)]
     print("\n".join(found) if found else f"{len(pages)} pages keep to the rules")
