@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""`ninja docs` makes the site without a warning, and no link of it leads nowhere; it has pages, headers and pictures.
+"""`ninja docs` makes the site without a warning, and no link of it leads nowhere; it has pages by section, headers and pictures.
 
     docs_test.py SOURCE_ROOT INCLUDE_FOLDER
 """
+import re
 import shutil
 import subprocess
 import sys
@@ -25,6 +26,10 @@ with tempfile.TemporaryDirectory() as folder:
     index = (site / "index.html").read_text()
     assert "1.2.3" in index and 'href="page_docs_getting_started_first_program.html"' in index, index
     assert 'src="files/docs/images/add.svg"' in index and (site / "files/docs/images/add.svg").exists(), index
+    tree = (site / "navtreedata.js").read_text()
+    top = re.findall(r'^    \[ "([^"]*)", "(?:section_|page_)', tree, re.MULTILINE)
+    assert top[:3] == ["Getting started", "Tutorials", "User guide"] and top[-2:] == ["Internals", "Documentation"], top
+    assert ('href="site.css"' in index) == Path("/usr/share/doxygen-awesome-css").is_dir(), index
     graph = (site / "classferry_1_1Graph.html").read_text()
     assert "A dataflow graph" in graph and "ferry/graph/graph.hpp" in graph, graph
 print("passed")
