@@ -16,7 +16,7 @@ class Ferry(MesonPackage):
     variant("mpich", default=False, description="plug-in for MPICH, Intel MPI and MVAPICH")
 
     depends_on("cxx", type="build")
-    depends_on("meson@1.0:", type="build")
+    depends_on("meson@0.61:", type="build")
     depends_on("python@3.9:", type="build")
     depends_on("pkgconfig", type="build")
     depends_on("protobuf")
