@@ -64,7 +64,7 @@ std::string json_line(const BenchLine& line) {
                                  {"peer_value", nullptr},
                                  {"ratio", nullptr},
                                  {"better", line.lower_is_better ? "lower" : "higher"},
-                                 {"pairs", nlohmann::json::array()}};
+                                 {"pairs", nlohmann::ordered_json::array()}};
   if (line.peer_value) {
     json["peer"] = line.peer;
     json["peer_value"] = *line.peer_value;

@@ -132,8 +132,8 @@ int check(const CheckOptions& options) {
   } catch (const Error& error) {
     if (options.as_json)
       print_json({{"pass", false},
-                  {"proved", nlohmann::json::array()},
-                  {"unproved", nlohmann::json::array()},
+                  {"proved", nlohmann::ordered_json::array()},
+                  {"unproved", nlohmann::ordered_json::array()},
                   {"reason", error.text()}});
     throw;
   }
