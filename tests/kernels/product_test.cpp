@@ -46,6 +46,7 @@ TEST_CASE("one to four rows times a large matrix") {
   for (const std::int64_t rows : {1, 2, 4}) {
     check_product(whole(g, rows, 300), whole(g, 300, 128), false, false);
     check_product(whole(g, rows, 130), whole(g, 130, 1111), false, false);  // the last columns fill no vector
+    check_product(whole(g, rows, 600), whole(g, 600, 517), false, false);   // the last thread's columns fill no vector
     check_product(whole(g, rows, 2100), whole(g, 2100, 17), false, false);
     check_product(whole(g, rows, 2100), whole(g, 17, 2100), false, true);
     check_product(whole(g, rows, 37), whole(g, 1003, 37), false, true);  // the last terms fill no vector
@@ -53,6 +54,22 @@ TEST_CASE("one to four rows times a large matrix") {
     check_product(whole(g, rows, 40000), whole(g, 1, 40000), false, true);
   }
   check_product(whole(g, 300, 1), whole(g, 300, 200), true, false);
+}
+
+TEST_CASE("a row's bits do not depend on the number of threads") {
+  Graph g;
+  const Value x = normal(g, {1, 600});
+  const Values all{matmul(x, normal(g, {600, 577})), matmul(x, normal(g, {600, 3000})),
+                   matmul(x, normal(g, {577, 600}), false, true)};
+  const std::vector<Tensor> expected = test::Evaluator(g).run(all);
+  for (int threads : {2, 3, 8}) {
+    CAPTURE(threads);
+    test::Threads parallel(threads);
+    test::EvaluateOptions options;
+    options.parallel = &parallel;
+    const std::vector<Tensor> got = test::Evaluator(g, options).run(all);
+    for (std::size_t k = 0; k < all.size(); ++k) CHECK(got[k].same_bits(expected[k]));
+  }
 }
 
 TEST_CASE("a row's bits depend neither on other rows nor on the instruction set") {

@@ -12,13 +12,17 @@ namespace {
 
 constexpr std::int64_t kFew = 4;
 constexpr std::int64_t kLarge = 1 << 12;  // the least elements of a suitable matrix
-constexpr std::int64_t kColumns = 1024;   // the least columns of the result for a thread: kSweepRows rows fit the cache
+constexpr std::int64_t kColumns = 2048;   // the most columns of the result at a time: kSweepRows rows fit the cache
+constexpr std::int64_t kLeast = 256;      // the least: a thread reads rows of the matrix in runs of this length
 constexpr std::int64_t kWork = 1 << 17;   // multiplications that are worth another thread
 
-/// The number of columns of the result that a thread takes at once. A column of the result reads `depth` elements of
-/// the matrix.
-std::int64_t columns_together(std::int64_t depth) {
-  return (kWork / depth / kColumns + 1) * kColumns;
+/// The number of columns of the result that a thread takes at once, a multiple of kMostLanes. All threads get as many
+/// of these parts. A column of the result reads `depth` elements of the matrix.
+std::int64_t columns_together(std::int64_t columns, std::int64_t depth, std::int64_t threads) {
+  const auto parts_of = [](std::int64_t n, std::int64_t size) { return (n + size - 1) / size; };
+  const std::int64_t parts = parts_of(parts_of(columns, kColumns), threads) * threads;
+  const std::int64_t least = std::max(kLeast, kWork / depth);
+  return parts_of(std::max(parts_of(columns, parts), least), kMostLanes) * kMostLanes;
 }
 
 /// Computes the columns [begin, end) of a product with a transposed matrix.
@@ -60,13 +64,14 @@ bool has_few_rows(const ProductSizes& sizes, bool a_transposed, bool b_transpose
 template <class T>
 void multiply_few_rows(const KernelRun& run, const ProductSizes& sizes, const Matrix<T>& a, const Matrix<T>& b, T* c) {
   const auto [m, n, k] = sizes;
-  for_chunks(run.parallel, n, columns_together(k), [&, m = m, n = n](std::int64_t begin, std::int64_t end) {
-    if (b.transposed)
-      multiply_by_dots(sizes, begin, end, a.data, b.data, c);
-    else
-      multiply_by_sweeps(sizes, begin, end, a.data, b.data, c);
-    finish_rows(run, begin, end - begin, m, n);
-  });
+  for_chunks(run.parallel, n, columns_together(n, k, run.parallel.threads()),
+             [&, m = m, n = n](std::int64_t begin, std::int64_t end) {
+               if (b.transposed)
+                 multiply_by_dots(sizes, begin, end, a.data, b.data, c);
+               else
+                 multiply_by_sweeps(sizes, begin, end, a.data, b.data, c);
+               finish_rows(run, begin, end - begin, m, n);
+             });
 }
 
 template void multiply_few_rows(const KernelRun&, const ProductSizes&, const Matrix<float>&, const Matrix<float>&,
