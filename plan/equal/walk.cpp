@@ -25,6 +25,7 @@ PlanWalk::PlanWalk(const Plan& plan, const GraphTerms& graph, Terms& terms, cons
 
 void PlanWalk::run() {
   check_ports();
+  for (Class& c : classes_) know_variables(c);
   walk_all(0);
   for (Class& c : classes_) begin_step(c);
   walk_all(1);
@@ -416,13 +417,18 @@ void PlanWalk::begin_step(Class& c) {
     else
       c.memory.forget(s);
   }
+  for (const PlanVariable& variable : c.role->variables) c.kept.erase(variable.buffer);
+}
+
+/// Sets the variables of a class to their values before the step. The setup can read them, too: it then runs again when
+/// another request has changed them.
+void PlanWalk::know_variables(Class& c) {
   for (const PlanVariable& variable : c.role->variables) {
     const std::string_view name = plan_.string(variable.name);
     const auto found = graph_.variables.find(name);
     if (found == graph_.variables.end())
       throw Stop{true,
                  formatted("variable '{}' on task {} is not in the graph", name, geometry_.tasks_of(c.number)[0])};
-    c.kept.erase(variable.buffer);
     const Buffer& b = c.role->buffers[variable.buffer];
     if (found->second.before.type != type(c, variable.buffer))
       throw Stop{true, formatted("variable '{}' has another type in the graph", name)};

@@ -98,6 +98,7 @@ class PlanWalk {
   void handle_turn_bounds(Class& c, std::uint32_t next);
   [[nodiscard]] Fact read_variable(Class& c, const PlanVariable& variable);
   [[nodiscard]] bool is_updated(const Class& c, TermId has, TermId wanted) const;
+  void know_variables(Class& c);
   void begin_step(Class& c);
   void check_variables(Class& c);
   void check_kept(Class& c);

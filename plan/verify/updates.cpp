@@ -1,7 +1,8 @@
 // Updates: within a step, or a turn of it, a variable has its old value until an instruction writes it, and its new
 // value from then on. So only one instruction may write it, and only in the step itself. A copy at the end of a step,
 // when nothing needs the old value any more, sets the variable for the next step: nothing may read the variable after
-// it.
+// it. The setup may only read variables that the step does not write, and only at its end, in kernels that can run
+// again before any step.
 #include <algorithm>
 #include <vector>
 
@@ -17,12 +18,14 @@ class Updates {
       : plan_(plan),
         class_(plan_class),
         variable_(plan_class.buffers.size(), false),
+        packed_(plan_class.buffers.size(), nullptr),
         writer_(plan_class.buffers.size()) {
     for (const PlanVariable& variable : class_.variables) variable_[variable.buffer] = true;
   }
 
   void check() {
     if (class_.variables.empty()) return;
+    check_setup();
     for (std::uint32_t r = 0; r < class_.regions.size(); ++r)
       if (r != 1 && class_.regions[r].kind != Region::Kind::tile)  // its `tiles` instruction lists its outputs
         each(r, [&](const Instruction& i) {
@@ -35,6 +38,7 @@ class Updates {
       if (i.what == Opcode::stencil_begin) return;  // the stencil counts as the write
       each_variable(i.outputs, [&](std::uint32_t v) {
         if (writer_[v] != nullptr) refuse(i, v, "for the second time in a step");
+        if (packed_[v] != nullptr) refuse(i, v, "and " + describe(plan_, *packed_[v]) + " reads it in the setup");
         writer_[v] = &i;
       });
     });
@@ -53,6 +57,41 @@ class Updates {
       const BufferId storage = class_.buffers[b].view_of == kNone ? BufferId(b) : class_.buffers[b].view_of;
       if (variable_[storage]) f(storage);
     }
+  }
+
+  /// Checks the instructions of the setup that read variables. They run again, without the rest of the setup, before
+  /// the step after a variable has got another value.
+  void check_setup() {
+    bool packs = false;
+    each(0, [&](const Instruction& i) {
+      std::uint32_t variables = 0;
+      each_variable(i.inputs, [&](std::uint32_t v) {
+        ++variables;
+        packed_[v] = &i;
+      });
+      packs = packs || variables > 0 || reads_inside(i);
+      if (!packs) return;
+      if (i.inputs.count == 0 || variables != i.inputs.count)
+        reject(describe(plan_, i) +
+               " of the setup reads something else than variables, and it or an earlier one reads a variable");
+      if (i.what != Opcode::kernel || i.strand >= class_.threads || i.scratch != kNone)
+        reject(describe(plan_, i) + " of the setup reads a variable, and cannot run again before any step");
+      for (const std::uint32_t k : i.outputs)
+        if (class_.buffers[class_.operands[k]].space != Buffer::Space::state)
+          reject(describe(plan_, i) + " of the setup reads a variable, and its output is not kept from step to step");
+    });
+  }
+
+  /// Whether an instruction in the regions of a loop or branch reads a variable.
+  [[nodiscard]] bool reads_inside(const Instruction& control) const {
+    if (control.what != Opcode::loop && control.what != Opcode::branch) return false;
+    bool reads = false;
+    for (const RegionId region : {control.region(), control.other_region()})
+      each(region, [&](const Instruction& i) {
+        each_variable(i.inputs, [&](std::uint32_t) { reads = true; });
+        reads = reads || reads_inside(i);
+      });
+    return reads;
   }
 
   /// Whether a turn begins at this instruction of the step, or the last turn ended before it. The variables have their
@@ -91,6 +130,7 @@ class Updates {
   const Plan& plan_;
   const PlanClass& class_;
   std::vector<bool> variable_;              // of each buffer
+  std::vector<const Instruction*> packed_;  // of each variable's buffer: an instruction of the setup that reads it
   std::vector<const Instruction*> writer_;  // of each variable's buffer: its writer in this step or turn so far
 };
 

@@ -155,7 +155,8 @@ std::size_t check_stretches(const Plan& plan);
 /// allows. Returns the number of serving tasks.
 std::size_t check_turns(const Plan& plan, const Tables& tables);
 /// Checks that a variable is written at most once in a step, or in each turn if the step has turns. A value that a copy
-/// sets may only be read in the next step.
+/// sets may only be read in the next step. The setup may read variables that the step does not write, in its last
+/// instructions, which must be kernels that can run again before any step.
 void check_updates(const Plan& plan);
 /// Checks that the two buffers of a copy that swaps may be exchanged in every second iteration of its loop: nothing
 /// else in the loop has bytes of them, and nothing touches them after the swap. Returns the number of these copies.
