@@ -11,6 +11,7 @@
 #include "executor/run/turn_order.hpp"
 #include "executor/run/walker.hpp"
 #include "kernels/kernel.hpp"
+#include "plan/variable_packing.hpp"
 
 namespace ferry {
 
@@ -63,6 +64,18 @@ struct TaskExecutor::State {
     for (std::size_t thread = 0; thread < resolved.threads(); ++thread) walkers.emplace_back(shared, thread);
   }
 
+  /// Runs the setup, or only its instructions that pack variables if the rest has run.
+  void set_up() {
+    if (!std::exchange(is_set_up, true)) {
+      run(0, -1);
+    } else if (repacks) {
+      workers.run_alone(
+          [this] { walkers[0].run_packing(variable_packing(resolved.plan().class_for(resolved.task())).count); });
+      cancellation.rethrow();
+    }
+    repacks = false;
+  }
+
   /// Runs a region on all threads, in the setup (step -1) or in a step.
   void run(std::uint32_t which, std::int64_t step) {
     region = which;
@@ -106,8 +119,9 @@ struct TaskExecutor::State {
   std::optional<TurnOrder> turns;  ///< if the task serves workers
   SharedWalk shared;
   std::deque<Walker> walkers;
-  bool set_up = false;
-  RegionId region = 0;  ///< the region that all threads run
+  bool is_set_up = false;
+  bool repacks = false;  ///< variables must be packed again
+  RegionId region = 0;   ///< the region that all threads run
   Traffic measured;
   std::vector<std::int64_t> region_runs;
   const std::function<void(int)> on_walker = [this](int walker) {
@@ -131,8 +145,12 @@ void TaskExecutor::step(std::int64_t step, std::span<const Tensor> feeds, std::s
   state_->checks.begin_step(step);
   state_->shared.feeds = feeds;
   state_->shared.fetched = fetched;
-  if (!std::exchange(state_->set_up, true)) state_->run(0, -1);
+  state_->set_up();
   state_->run(1, step);
+}
+
+void TaskExecutor::pack_variables_again() {
+  state_->repacks = true;
 }
 
 std::uint64_t TaskExecutor::progress_tag() const {

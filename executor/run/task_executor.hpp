@@ -68,6 +68,9 @@ class TaskExecutor final : public RunningPlan {
   /// steps before their server has ended this step.
   void step(std::int64_t step, std::span<const Tensor> feeds, std::span<Tensor> fetched, std::int64_t following = 0);
 
+  /// Makes the next step pack variables again (variable_packing()), because one of them has got another value.
+  void pack_variables_again();
+
   [[nodiscard]] std::uint64_t progress_tag() const override;
   [[nodiscard]] std::optional<std::string> computes(bool first_waits) const override;
 

@@ -25,9 +25,20 @@ void Walker::begin() {
 }
 
 void Walker::run(RegionId region) {
+  run_reported([&] { walk(region); });
+}
+
+void Walker::run_packing(std::uint32_t count) {
+  const auto setup = static_cast<std::uint32_t>(resolved_.list(0, thread_).size());
+  run_reported([&] { walk_part(0, {setup - count, count}); });
+}
+
+/// Calls `instructions`, which runs instructions, and reports failures to the Cancellation.
+template <class F>
+void Walker::run_reported(const F& instructions) {
   try {
     shared_.cancellation.check_must_end();
-    walk(region);
+    instructions();
   } catch (const Stopped&) {
   } catch (const OtherRun& other) {
     shared_.cancellation.fail(other.error);

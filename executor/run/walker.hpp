@@ -60,6 +60,8 @@ class alignas(64) Walker {
   void begin();
   /// Runs the thread's instructions of the region and of those nested in it. Failures are reported to the Cancellation.
   void run(RegionId region);
+  /// Runs the last `count` instructions of the setup, which read nothing but variables. Only walker 0 may call it.
+  void run_packing(std::uint32_t count);
 
   /// The walker's position; any thread may call these. progress_tag(): a number that changes with each instruction.
   /// computes(): the instruction; null if the walker waits for other walkers or runs nothing.
@@ -77,6 +79,8 @@ class alignas(64) Walker {
   [[nodiscard]] std::span<const std::int64_t> region_runs() const { return region_runs_; }
 
  private:
+  template <class F>
+  void run_reported(const F& instructions);
   void at(const Resolved* r) { current_.store(r, std::memory_order_relaxed); }
   [[nodiscard]] const Resolved& current() const { return *current_.load(std::memory_order_relaxed); }
   void walk(RegionId region) { walk(region, region); }

@@ -14,6 +14,7 @@
 #include "kernels/kernel.hpp"
 #include "placement/planner.hpp"
 #include "plan/requirements.hpp"
+#include "plan/variable_packing.hpp"
 #include "plan/verify/verify.hpp"
 
 namespace ferry {
@@ -211,6 +212,8 @@ std::shared_ptr<PreparedPlan> SessionPlans::prepared(const std::string& key, con
   const JobMember& member = task_.member;
   if (member.cluster().watch && plan.class_for(member.task()).queues.empty())
     fresh->timer.emplace(plan, member.task(), planned->fingerprint, member.cluster().crowded);
+  fresh->packed = packed_variables(plan, member.task());
+  fresh->written = written_variables(plan, member.task());
   fresh->bytes = bytes_of(plan);
   fresh->used = ++uses_;
   prepared_[{key, bucket_bytes_}] = fresh;
@@ -289,7 +292,13 @@ std::uint64_t SessionPlans::bind_variables(const VerifiedPlan& planned) {
 
 void SessionPlans::bind(PreparedPlan& prepared) {
   const std::uint64_t bound = bind_variables(*prepared.planned);
-  if (prepared.executor && bound == prepared.bound) return;
+  task_.variables.count_write(prepared.written);
+  const std::uint64_t writes = task_.variables.writes(prepared.packed);
+  const bool rewritten = writes != std::exchange(prepared.packed_writes, writes);
+  if (prepared.executor && bound == prepared.bound) {
+    if (rewritten) prepared.executor->pack_variables_again();
+    return;
+  }
   ExecutorOptions options;
   options.trace = task_.trace ? &*task_.trace : nullptr;
   options.recorder = task_.recorder ? &*task_.recorder : nullptr;
@@ -301,6 +310,7 @@ void SessionPlans::bind(PreparedPlan& prepared) {
 
 std::unique_ptr<TaskExecutor> SessionPlans::measured_executor(const VerifiedPlan& planned) {
   static_cast<void>(bind_variables(planned));
+  task_.variables.count_write(written_variables(planned.result.plan, task_.member.task()));
   ExecutorOptions options;
   options.effects = false;
   return executor(planned, options);

@@ -46,11 +46,13 @@ using SharedPlan = std::shared_ptr<const VerifiedPlan>;
 /// A plan that all tasks agree on, and its executor once it has run.
 struct PreparedPlan {
   SharedPlan planned;
-  std::optional<WorkTimer> timer;          ///< if the job is watched and this role has no queues
-  std::unique_ptr<TaskExecutor> executor;  ///< made when it is first run
-  std::uint64_t bound = 0;                 ///< what VariableStore::bind() returned when the executor was made
-  std::uint64_t bytes = 0;                 ///< memory of the plan and a step on the task that needs the most
-  std::uint64_t used = 0;                  ///< SessionPlans::uses_ at its last request
+  std::optional<WorkTimer> timer;            ///< if the job is watched and this role has no queues
+  std::unique_ptr<TaskExecutor> executor;    ///< made when it is first run
+  std::uint64_t bound = 0;                   ///< what VariableStore::bind() returned when the executor was made
+  std::uint64_t bytes = 0;                   ///< memory of the plan and a step on the task that needs the most
+  std::uint64_t used = 0;                    ///< SessionPlans::uses_ at its last request
+  std::vector<std::string> packed, written;  ///< packed_variables(), written_variables()
+  std::uint64_t packed_writes = 0;           ///< VariableStore::writes() of `packed` before the last run
 };
 
 /// The plans of one task. Its functions are collective: all tasks call them.
@@ -108,8 +110,8 @@ class SessionPlans {
   [[nodiscard]] Candidates candidates(const Graph& graph, const Agreed& agreed);
   /// Sets the bucket size of all plans from now on, and drops the plans with another size.
   void set_bucket_bytes(BucketBytes bucket_bytes);
-  /// Lays out the plan's variables, and makes its executor unless its executor was made for
-  /// the present addresses of the variables.
+  /// Before a run of the plan: lays out its variables, makes its executor unless its executor was made for the present
+  /// addresses of the variables, and lets it pack variables again if others have written them.
   void bind(PreparedPlan& prepared);
   /// Lays out the plan's variables, and makes an executor for steps that leave nothing behind: neither effects nor a
   /// trace or record.

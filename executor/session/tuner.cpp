@@ -2,28 +2,15 @@
 
 #include <algorithm>
 #include <chrono>
-#include <set>
-#include <string>
 
 #include "base/system/clock.hpp"
+#include "plan/variable_packing.hpp"
 
 namespace ferry {
 namespace {
 
 constexpr double kMeasuredSeconds = 0.02;
 constexpr double kMostSteps = 1000;
-
-/// The variables that a step of the task writes.
-std::vector<std::string> written_variables(const Plan& plan, int task) {
-  const PlanClass& c = plan.class_for(task);
-  std::set<std::uint32_t> written;
-  for (const Instruction& i : c.instructions)
-    for (const BufferId b : c.outputs(i)) written.insert(storage_of(c, b));
-  std::vector<std::string> names;
-  for (const PlanVariable& variable : c.variables)
-    if (written.contains(variable.buffer)) names.emplace_back(plan.string(variable.name));
-  return names;
-}
 
 }  // namespace
 

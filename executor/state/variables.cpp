@@ -67,6 +67,7 @@ const std::byte* VariableStore::host_bytes(Variable& variable, std::string_view 
 void VariableStore::set_bytes(Variable& variable, const std::byte* from) {
   const std::int32_t device = variable.layout->device(static_cast<std::size_t>(task_));
   const auto bytes = static_cast<std::size_t>(size_of_part(variable));
+  ++variable.writes;
   if (bytes == 0) return;
   if (device == VariableLayout::kHost)
     std::memcpy(variable.bytes.get(), from, bytes);
@@ -216,6 +217,16 @@ std::vector<VariableStore::Part> VariableStore::parts(bool (VariableLayout::*wan
     all.push_back({name, variable.dtype, &variable.layout->part(self), {host_bytes(variable, name), bytes}});
   }
   return all;
+}
+
+void VariableStore::count_write(const std::vector<std::string>& names) {
+  for (const std::string& name : names) ++variables_.find(name)->second.writes;
+}
+
+std::uint64_t VariableStore::writes(const std::vector<std::string>& names) const {
+  std::uint64_t sum = 0;
+  for (const std::string& name : names) sum += variables_.find(name)->second.writes;
+  return sum;
 }
 
 bool VariableStore::has_value(std::string_view name) const {

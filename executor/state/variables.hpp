@@ -68,6 +68,11 @@ class VariableStore {
   /// The layouts of the variables that have a value: the same on all tasks.
   [[nodiscard]] VariableLayouts layouts() const;
 
+  /// Counts that a plan is about to write the task's part of these variables. This store counts other writes itself.
+  void count_write(const std::vector<std::string>& names);
+  /// How often the task's parts of these variables were written, together.
+  [[nodiscard]] std::uint64_t writes(const std::vector<std::string>& names) const;
+
   [[nodiscard]] bool has_value(std::string_view name) const;
   void set_has_value(std::string_view name);
 
@@ -79,6 +84,7 @@ class VariableStore {
     std::shared_ptr<std::byte[]> on_host;  ///< if it is on a device: the copy that host_bytes() returns
     std::uint64_t layout_version = 0;      ///< version_ when it got its present layout
     bool has_value = false;
+    std::uint64_t writes = 0;  ///< how often the task's part was written
   };
 
   /// Opens the devices if there are any, unless they are open.
