@@ -1,6 +1,8 @@
 // The pipeline: all passes of planning, in order. `select` makes a Program from the graph; `lower` makes a ClassPlan
 // for each role from the Program.
+#include <algorithm>
 #include <functional>
+#include <map>
 #include <utility>
 
 #include "base/error.hpp"
@@ -45,6 +47,8 @@
 #include "placement/serving/serve_workers.hpp"
 #include "plan/text/exact_text.hpp"
 #include "plan/text/plan_text.hpp"
+#include "plan/traffic/costs.hpp"
+#include "plan/variable_packing.hpp"
 
 namespace ferry {
 namespace {
@@ -162,9 +166,9 @@ PlanOptions without_reports(PlanOptions options) {
 }
 
 /// Fills the plan's tables and makes its classes, one for each role.
-void lower_all(const PassRunner& pipeline, const Program& program, Plan& plan) {
+void lower_all(const PassRunner& pipeline, const Program& program, VariablePacking packing, Plan& plan) {
   Lowering shared = pipeline.run(
-      kNumberMessages, [&] { return Lowering(program, plan); }, [](const auto&) {},
+      kNumberMessages, [&] { return Lowering(program, plan, packing); }, [](const auto&) {},
       [&](const Lowering&) { return exact_tables_of(plan); });
   ClassNodes nodes = pipeline.run(
       kFindRoles,
@@ -187,16 +191,28 @@ void lower_all(const PassRunner& pipeline, const Program& program, Plan& plan) {
   }
 }
 
-/// The plan of a placed program, which shows its memory. It has no topology and no budget yet (make_plan() sets them).
+/// The plan of a placed program, which shows the memory that it needs at least. It has no topology and no budget yet
+/// (make_plan() sets them).
 Plan lowered(const PassRunner& pipeline, const Program& program) {
   Plan plan;
-  lower_all(pipeline, program, plan);
+  lower_all(pipeline, program, VariablePacking::none, plan);
   return plan;
 }
 
 /// The limits of memory of the request. Initial values of variables are set without a budget.
 MemoryLimits limits_of(const PlanRequest& request) {
   return {request.topology, request.signature.initial ? Budget{} : request.graph.budget()};
+}
+
+/// Whether the tasks, and the hosts of these tasks, have enough memory for the plan.
+bool fits(const Plan& plan, const PlanRequest& request) {
+  std::map<std::int32_t, std::uint64_t> needed;  // by host
+  for (std::size_t t = 0; t < plan.class_of.size(); ++t) {
+    const TaskInfo& task = request.topology.tasks[t];
+    const std::uint64_t on_host = needed[task.host] += memory_of(plan.classes[plan.class_of[t]]);
+    if (task.host_memory_bytes != 0 && on_host > task.host_memory_bytes) return false;
+  }
+  return limits_of(request).allow(plan);
 }
 
 /// The annotations that reproduce the choices of a placed program.
@@ -307,7 +323,13 @@ PlanResult make_plan(const Graph& graph, const Signature& signature, const Topol
   if (result.placement) result.placement->alternatives = std::move(program.alternatives);
   if (result.placement && options.annotations)
     result.placement->annotations = annotations_of(program, request, options);
-  lower_all(pipeline, program, result.plan);
+  const bool changed_to_fit = result.placement && result.placement->memory_bytes > 0;
+  lower_all(pipeline, program, changed_to_fit ? VariablePacking::none : VariablePacking::all, result.plan);
+  const auto packs = [](const PlanClass& role) { return !variable_packing(role).empty(); };
+  if (std::ranges::any_of(result.plan.classes, packs) && !fits(result.plan, request)) {
+    result.plan = {};
+    lower_all(pipeline, program, VariablePacking::none, result.plan);
+  }
   result.plan.topology = topology;
   result.plan.bucket_bytes = options.bucket_bytes;
   if (!signature.initial) check_budget(result.plan, graph.budget());

@@ -55,7 +55,7 @@ class ClassPlan {
   PlanClass role;
   KernelFacts facts;
   std::vector<VariableUpdate> updates;  ///< for update_variables
-  /// For pack_inputs: the instructions that pack a buffer of the setup, by that buffer.
+  /// For pack_inputs: the instructions that pack a buffer of the setup or a variable, by that buffer.
   std::unordered_map<std::uint32_t, std::vector<Instruction>> packing;
 
   [[nodiscard]] PlanTables& tables() { return *tables_; }

@@ -15,6 +15,9 @@ void pack_inputs(ClassPlan& plan) {
       if (const auto found = packing.find(b); found != packing.end())
         setup.insert(setup.end(), found->second.begin(), found->second.end());
   }
+  for (const PlanVariable& variable : plan.role.variables)
+    if (const auto found = packing.find(variable.buffer); found != packing.end())
+      setup.insert(setup.end(), found->second.begin(), found->second.end());
   plan.list(0) = std::move(setup);
 }
 

@@ -1,5 +1,6 @@
 // pack_inputs: packs values in the setup, once, if kernels of the step read them in a packed form and they are the same
-// in every step.
+// in every step. The instructions that pack variables come last: they run again when another plan has changed the
+// variable (plan/variable_packing.hpp).
 //
 // Example (abridged):
 //
@@ -23,7 +24,7 @@
 namespace ferry {
 
 /// Puts the instructions of ClassPlan::packing into the setup, each right after the instruction that makes the buffer
-/// that it packs, so that the buffer's bytes can be reused early.
+/// that it packs, so that the buffer's bytes can be reused early; for variables at the end.
 void pack_inputs(ClassPlan& plan);
 
 }  // namespace ferry

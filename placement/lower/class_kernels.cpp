@@ -46,6 +46,11 @@ void ClassKernels::add(const Node& node, Instruction instruction, const Buffers&
         kernel_work(*node.def, tables_.plan(), role_, plan_.list(plan_.region()).back());
 }
 
+void ClassKernels::add_kept(BufferId buffer) {
+  made_in_.resize(role_.buffers.size(), kNone);
+  made_in_[buffer] = 0;
+}
+
 /// Adds a kernel that runs on the host. If a message of several values is assembled in an output's buffer, and that
 /// buffer is on another device, the kernel writes to the host and a copy follows.
 void ClassKernels::push_on_host(const Instruction& instruction) {
@@ -94,8 +99,8 @@ bool ClassKernels::join_in_place(const Node& node) {
   return true;
 }
 
-/// Adds the packed form of an input as the last input, if the input is made in the setup region. Later, pack_inputs
-/// adds one packing instruction for all users of the packed form.
+/// Adds the packed form of an input as the last input, if the input is made in the setup region, or is a variable that
+/// no step sets. Later, pack_inputs adds one packing instruction for all users of the packed form.
 void ClassKernels::add_packed(const Instruction& user, const Node& node) {
   if (!takes_all(in_)) return;
   const Packing& packing = facts_.kernel->packing;

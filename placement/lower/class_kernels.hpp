@@ -30,6 +30,8 @@ class ClassKernels {
   /// Adds the kernel of `node` to the current region, and defines its outputs. `node` must not be a view. `instruction`
   /// has the node's name and line; `in` are the buffers of its inputs.
   void add(const Node& node, Instruction instruction, const Buffers& in);
+  /// Kernels may read the buffer in a packed form that the setup makes, as if the setup made the buffer.
+  void add_kept(BufferId buffer);
 
  private:
   /// The facts that all kernels of an op on a kind of device share.

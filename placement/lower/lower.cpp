@@ -185,6 +185,8 @@ class ClassBuilder {
     const BufferId buffer = buffers_.define(node.outputs[0]);
     role_.buffers[buffer].space = Buffer::Space::state;
     role_.variables.push_back({name_of(node), buffer});
+    if (shared_.packable[node.op] && role_.devices[role_.buffers[buffer].device].kind == DeviceKind::cpu)
+      kernels_.add_kept(buffer);
   }
 
   void assign(const Node& node) {

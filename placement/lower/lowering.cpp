@@ -41,10 +41,23 @@ void add_ports(const Program& program, Plan& plan, PlanTables& tables) {
   }
 }
 
+/// For each op of the graph, whether it is a variable that the program does not set.
+std::vector<bool> find_unset_variables(const Program& program) {
+  const Graph& graph = *program.graph;
+  std::vector<bool> unset(graph.size(), false);
+  for (const Node& node : program.nodes)
+    if (node.kind == NodeKind::variable) unset[node.op] = true;
+  for (const Node& node : program.nodes)
+    if (node.kind == NodeKind::assign) unset[graph.producer(graph.op(node.op).inputs()[0])] = false;
+  return unset;
+}
+
 }  // namespace
 
-Lowering::Lowering(const Program& from, Plan& into)
+Lowering::Lowering(const Program& from, Plan& into, VariablePacking packing)
     : program(from), plan(into), tables(into), ordered(find_ordered_ops(*from.graph)) {
+  packable =
+      packing == VariablePacking::all ? find_unset_variables(from) : std::vector<bool>(from.graph->size(), false);
   into.topology = *from.topology;
   add_ports(from, into, tables);
   HostPatterns hosts(from);
