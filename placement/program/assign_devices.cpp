@@ -369,8 +369,8 @@ class DeviceAssigner {
     place(id, program_.nodes[variable].where, variable, [] { return "with its variable"; });
   }
 
-  /// Places the parameters of bodies where the owner's inputs are. The owner is where its first input is; reshard
-  /// extends it to all tasks that take part in its bodies.
+  /// Places the parameters of bodies where the owner's inputs are. If the owner has no device yet, it is where its
+  /// first input is; reshard extends it to all tasks that take part in its bodies.
   void bodies(NodeId id) {
     const Node owner = program_.nodes[id];
     const int outer_stage = std::exchange(body_stage_, stage_of(owner));
@@ -379,10 +379,8 @@ class DeviceAssigner {
       const std::vector<PValueId> parameters = program_.regions[region_id].parameters;
       for (std::size_t i = 0; i < parameters.size(); ++i) {
         const PValueId argument = inputs[program_.argument(owner, region_id, i)];
-        WhereId at = program_.nodes[program_.values[argument].producer].where;
-        if (at == kNone) at = owner.where != kNone ? owner.where : default_where();
-        place(program_.values[parameters[i]].producer, at, program_.values[argument].producer,
-              [] { return "where the owner's input is"; });
+        place(program_.values[parameters[i]].producer, parameter_where(owner, argument),
+              program_.values[argument].producer, [] { return "where the owner's input is"; });
       }
       region(region_id);
     }
@@ -393,6 +391,15 @@ class DeviceAssigner {
       place(id, at == kNone ? default_where() : at, program_.values[first].producer,
             [] { return "where its first input is"; });
     }
+  }
+
+  /// The devices of a parameter. A loop on one device moves its inputs there before the first iteration, because a
+  /// parameter elsewhere would be sent in each iteration.
+  WhereId parameter_where(const Node& owner, PValueId argument) {
+    const WhereId at = program_.nodes[program_.values[argument].producer].where;
+    if (at == kNone) return owner.where != kNone ? owner.where : default_where();
+    const auto on_one_device = [this](WhereId where) { return where != kNone && program_.wheres[where].single(); };
+    return owner.kind == NodeKind::loop && on_one_device(owner.where) && on_one_device(at) ? owner.where : at;
   }
 
   WhereId default_where() { return program_.auto_mesh ? auto_where() : usual_device(0); }

@@ -98,14 +98,22 @@ class PartSender {
   /// The devices on which the node reads the value; kNone if the node reads only its sizes.
   [[nodiscard]] WhereId reading_devices(NodeId user, PValueId value) const {
     const Node& node = program_.nodes[user];
-    const NodeId producer = program_.values[value].producer;
-    if (node.kind == NodeKind::loop || node.kind == NodeKind::branch)  // its parameters are where the value was
-      return before_[producer] == kNone ? program_.nodes[producer].where : before_[producer];
+    if (node.kind == NodeKind::loop || node.kind == NodeKind::branch) return devices_of_parameter(node, value);
     if (node.kind != NodeKind::compute || node.def->unread == 0) return node.where;
     const auto inputs = program_.inputs(node);
     for (std::size_t i = 0; i < inputs.size(); ++i)
       if (inputs[i] == value && !is_unread(program_, node, i)) return node.where;
     return kNone;
+  }
+
+  /// The devices of a parameter that gets this input of the owner; the devices of the input if it is only a condition.
+  [[nodiscard]] WhereId devices_of_parameter(const Node& owner, PValueId value) const {
+    const auto inputs = program_.inputs(owner);
+    for (const ProgramRegionId body : {owner.detail, owner.detail + 1})
+      for (std::size_t i = 0; i < program_.regions[body].parameters.size(); ++i)
+        if (inputs[program_.argument(owner, body, i)] == value)
+          return program_.nodes[program_.values[program_.regions[body].parameters[i]].producer].where;
+    return program_.nodes[program_.values[value].producer].where;
   }
 
   /// Moves nodes on other devices that select parts of this node's values to this node's device. Returns whether it

@@ -179,7 +179,7 @@ TEST_CASE("with the annotations of its stages, a graph has the same plan") {
   CHECK(fingerprint(annotated.plan) == fingerprint(chosen.plan));
 }
 
-TEST_CASE("loops in stages compute their graph") {
+TEST_CASE("a loop at the border of two stages gets its state once, not in each iteration") {
   Graph g;
   Value y = g.input("x", DType::float32, {16, 256});
   for (int layer = 0; layer < 6; ++layer) {
@@ -200,7 +200,11 @@ TEST_CASE("loops in stages compute their graph") {
     const PlanResult result = placed(g, signature, topology);
     if (taken(result).name != "pipeline of 2 stages") continue;
     in_stages = true;
-    CHECK(compared(g, signature, result.plan).verdict == Equality::Verdict::equal);
+    CHECK(result.plan.channels.size() == 2);  // to the second stage, and the fetch
+    for (const PlanClass& role : result.plan.classes)
+      for (const Region& region : role.regions)
+        for (const Instruction& instruction : role.instructions_of(region))
+          if (instruction.what == Opcode::send) CHECK(region.kind == Region::Kind::step);
   }
   CHECK(in_stages);
 }

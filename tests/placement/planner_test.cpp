@@ -174,6 +174,28 @@ TEST_CASE("an op without annotation goes where the fewest bytes move") {
   CHECK(plan.channels[0].bytes == 4);
 }
 
+TEST_CASE("a loop on another task gets its state and the values that it reads before its first iteration") {
+  Graph g;
+  Value w, y;
+  {
+    auto here = g.device("/task:0");
+    w = g.variable("w", g.constant(Tensor(DType::float32, {4})));
+  }
+  const Value x = g.input("x", DType::float32, {4});
+  {
+    auto there = g.device("/task:1");
+    y = while_loop(
+        {g.constant(0), x}, [](const Values& s) { return s[0] < 3; },
+        [&](const Values& s) {
+          return Values{s[0] + 1, s[1] * w};
+        })[1];
+  }
+  const Plan plan = planned(g, {y}, 2, {}, {{x.id(), {4}}});
+  CHECK(plan.channels.size() == 3);
+  CHECK(plan.class_for(0).regions.size() == 2);  // the setup and the step: no part in the loop
+  CHECK(step_of(plan, 1, 3) == "Add Mul copy copy");
+}
+
 TEST_CASE("the name of its host stays with each task, however few bytes moving it would save") {
   Graph g;
   Value names[3];
