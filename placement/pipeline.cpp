@@ -135,8 +135,9 @@ class PassRunner {
 struct PlanRequest {
   const Graph& graph;
   const Signature& signature;
-  const Topology& topology;
+  const Topology& topology;  ///< as planning sees it
   const KernelLookup& kernels;
+  const Topology& real;  ///< with the hosts that have the memory
 };
 
 /// The program after all passes. `place` or `tried` decides the placement of ops without an annotation.
@@ -201,7 +202,7 @@ Plan lowered(const PassRunner& pipeline, const Program& program) {
 
 /// The limits of memory of the request. Initial values of variables are set without a budget.
 MemoryLimits limits_of(const PlanRequest& request) {
-  return {request.topology, request.signature.initial ? Budget{} : request.graph.budget()};
+  return {request.real, request.signature.initial ? Budget{} : request.graph.budget()};
 }
 
 /// Whether the tasks, and the hosts of these tasks, have enough memory for the plan.
@@ -263,7 +264,8 @@ MeshChoice chosen_mesh(const PlanRequest& request, const PlanOptions& given) {
   const MemoryLimits limits = limits_of(request);
   const auto planning_of = [&](const Signature& signature) {
     const auto place = [&](const AutoPlace& where) {
-      return placed(pipeline, {request.graph, signature, request.topology, request.kernels}, options, where);
+      return placed(pipeline, {request.graph, signature, request.topology, request.kernels, request.real}, options,
+                    where);
     };
     const auto stages = [&] { return stage_candidates(request.graph, signature, request.topology); };
     return MeshPlanning{place, [&](const Program& program) { return lowered(pipeline, program); }, stages, limits};
@@ -309,7 +311,7 @@ PlanResult make_plan(const Graph& graph, const Signature& signature, const Topol
   if (options.one_host)
     for (TaskInfo& task : planned_on.tasks) task.host = 0;
   const PassRunner pipeline(options);
-  const PlanRequest request{graph, signature, planned_on, kernels};
+  const PlanRequest request{graph, signature, planned_on, kernels, topology};
   PlanResult result;
   MeshChoice choice;
   if (is_placed_by_itself(graph, options)) {

@@ -94,9 +94,9 @@ struct AutoPlacement {
   /// The cost of the chosen layouts in the model that they minimize, and a lower bound of the cost of all layouts on
   /// this mesh. Both are 0 if the graph's annotations decide all layouts, and for stages.
   double model_seconds = 0, bound_seconds = 0;
-  /// Set if placement was changed so that each task has enough memory; 0 if the fastest placement fits. They are the
-  /// planned memory of the task that needs the most, and the memory of the layouts in the model. The bound holds for
-  /// layouts with at most `bound_bytes` in the model.
+  /// Set if placement was changed so that all tasks and hosts have enough memory; 0 if the fastest placement fits. They
+  /// are the planned memory of the task or host with the least memory left, and the memory of the layouts in the model.
+  /// The bound holds for layouts with at most `bound_bytes` in the model.
   std::int64_t memory_bytes = 0, model_bytes = 0, bound_bytes = 0;
   /// With PlanningOptions::dumps_problem: the problem of the layouts and its solution, as JSON
   /// (docs/reference/command_line.md). If the graph's annotations stay, it is the problem of the fastest mesh.

@@ -75,8 +75,8 @@ struct Trial {
   Program program;
   StepTime time;
   std::int64_t bound = 0;        // lower bound in picoseconds: by the model, no layouts take less
-  std::int64_t needed = 0;       // bytes that the task with the least memory left needs, if there are limits
-  std::int64_t model_limit = 0;  // bytes, by the model, of layouts with which that task would have 0 bytes left
+  std::int64_t needed = 0;       // bytes that the task or host with the least memory left needs, if there are limits
+  std::int64_t model_limit = 0;  // bytes, by the model, of layouts with which 0 bytes would be left there
 };
 
 class MeshChooser {
@@ -202,13 +202,13 @@ class MeshChooser {
   bool fits(Trial& trial) {
     const Plan plan = planning_.finished(trial.program);
     const std::optional<MemoryLimits::Need> need = planning_.limits.tightest(plan);
-    trial.model_limit = trial.program.chosen_bytes + (need ? need->left() : 0);
+    trial.model_limit = trial.program.chosen_bytes + (need ? need->left() / need->tasks : 0);
     if (!need) return true;
     trial.needed = need->needed;
     if (need->left() >= 0) return true;
     if (refusal_ && need->left() <= most_left_) return false;
     most_left_ = need->left();
-    refusal_ = MemoryLimits::refusal(plan, *need, name_of(trial.place));
+    refusal_ = planning_.limits.refusal(plan, *need, name_of(trial.place));
     return false;
   }
 

@@ -126,7 +126,7 @@ std::string placement_text(const AutoPlacement& placement) {
   const auto bytes = [](std::int64_t number) { return human_bytes(static_cast<std::uint64_t>(number)); };
   const bool limited = placement.memory_bytes > 0;
   if (limited)
-    text += "  changed to fit into the memory of a task: " + bytes(placement.memory_bytes) + " (" +
+    text += "  changed to fit into the memory of a task or host: " + bytes(placement.memory_bytes) + " (" +
             std::to_string(placement.memory_bytes) + " bytes)\n";
   if (placement.model_seconds > 0)
     text += "  layouts of " + milliseconds_text(placement.model_seconds) +

@@ -13,6 +13,7 @@
 #include "ops/math/reduce.hpp"
 #include "ops/train/optim.hpp"
 #include "ops/train/pipeline.hpp"
+#include "placement/choose/memory_limits.hpp"
 #include "plan/traffic/costs.hpp"
 #include "tests/equal/planned_graph.hpp"
 #include "tests/support/random_network.hpp"
@@ -127,6 +128,47 @@ TEST_CASE("less memory needs more stages, and is never faster") {
     four = four || taken(result).name == "pipeline of 4 stages";
   }
   CHECK(four);
+}
+
+TEST_CASE("placement by itself keeps to the memory of hosts") {
+  const DeepNetwork network;
+  Topology topology = slow_network(2);
+  const auto set_host_memory = [&](std::uint64_t bytes) {
+    for (TaskInfo& task : topology.tasks) task.host_memory_bytes = bytes;
+  };
+  set_host_memory(1ULL << 40);
+  const PlanResult free = placed(network.g, network.request("train"), topology);
+  CHECK(taken(free).name == "as annotated");
+  CHECK(free.placement->memory_bytes == 0);
+  set_host_memory(most_memory(free.plan) * 7 / 10);
+  topology.tasks[1].host = 1;
+  topology.between_hosts = topology.on_host;
+  for (const bool one_host : {false, true}) {
+    PlanOptions options;
+    options.one_host = one_host;
+    const PlanResult fits = placed(network.g, network.request("train"), topology, options);
+    CHECK(taken(fits).name == "pipeline of 2 stages");
+    CHECK(fits.placement->memory_bytes == static_cast<std::int64_t>(most_memory(fits.plan)));
+  }
+}
+
+TEST_CASE("the tasks of a host share its memory") {
+  const DeepNetwork network;
+  Topology topology = Topology::local(3);
+  topology.tasks[2].host = 1;
+  for (TaskInfo& task : topology.tasks) task.host_memory_bytes = 1;
+  PlanOptions options;
+  options.placing = Placing::annotated;
+  const Plan plan = plan_for(network.g, network.request("train"), topology, options);
+  const MemoryLimits limits(topology, {});
+  const MemoryLimits::Need need = limits.tightest(plan).value();
+  CHECK(need.needed == static_cast<std::int64_t>(memory_of(plan.class_for(0)) + memory_of(plan.class_for(1))));
+  CHECK(need.task == 0);
+  CHECK(need.tasks == 2);
+  const Error error = limits.refusal(plan, need, "mesh 3");
+  CHECK(says(error, "no placement was found that fits into 1 B (1 bytes) of memory"));
+  CHECK(says(error, "mesh 3, on the tasks of host localhost, the most on task 0"));
+  CHECK(says(error, "try: fewer tasks on a host, a smaller batch, or hosts with " + std::to_string(need.needed)));
 }
 
 TEST_CASE("microbatches of a graph follow each other through the stages that are chosen for it") {
