@@ -265,7 +265,7 @@ TEST_CASE("the verifier refuses a setup that reads variables and cannot run agai
   const Value next = g.input("next", DType::int8, {kDepth, kColumns});
   const KernelsOfDevices kernels(cpu_kernels(), std::nullopt);
   const Value y = matmul_integer(x, w) + g.constant(Tensor(DType::int32, {kColumns}));
-  Signature signature{.fetches = {y.id()}, .targets = {assign(v, next).op().id()}};
+  Signature signature{.feeds = {}, .fetches = {y.id()}, .targets = {assign(v, next).op().id()}};
   for (const Value& input : {x, next}) signature.feeds.push_back({input.id(), 0, input.type().shape.sizes()});
   Plan plan = make_plan(g, signature, Topology::local(1), kernels).plan;
   PlanClass& role = plan.classes[0];
