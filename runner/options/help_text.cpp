@@ -31,7 +31,7 @@ constexpr OptionGroup kGroups[] = {
     {"Steps", "--steps --epochs --eval-every --seed --step"},
     {"Tasks and devices",
      "--tasks --place --no-equal --hosts --cluster --jobs --threads --invariant --memory --gpu-memory --device "
-     "--devices --soft-placement "
+     "--devices --soft-placement --no-compile "
      "--balance --budget --tune --transport --interface --deadline"},
     {"Output",
      "--out --save --save-plan --print-every --all --json --dot --svg --full --diff --dump-after --dump-problem "

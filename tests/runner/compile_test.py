@@ -12,7 +12,7 @@ import sys
 import unittest
 from pathlib import Path
 
-FERRY, SCRATCH = Path(sys.argv[1]), Path(sys.argv[2])
+FERRY, SCRATCH = Path(sys.argv[1]).absolute(), Path(sys.argv[2]).absolute()
 GRAPH = """version: 1
 graph {
   op { name: "x" op: "Input" attr { name: "dtype" dtype: FLOAT32 } attr { name: "shape" shape { dim { size: 1000000 } } } }
@@ -48,7 +48,7 @@ class Caches(unittest.TestCase):
         numbers = struct.pack("<1000000f", *[(k % 4001 - 2000) / 777 for k in range(1000000)])
         (SCRATCH / "x.npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + numbers)
         doctor = json.loads(subprocess.run([FERRY, "doctor", "--json"], capture_output=True, text=True, check=True).stdout)
-        cls.why = next(iter(doctor["tasks"]))["compiler"]["why"] if "tasks" in doctor else doctor["compiler"]["why"]
+        cls.why = doctor["tasks"][0]["compiler"]["why"]
         cls.wanted = run(SCRATCH / "none", "--no-compile")
 
     def setUp(self):
