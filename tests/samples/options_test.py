@@ -102,6 +102,7 @@ def has_usual_costs(path):
 OPTIONS = {
     "--cluster": Option(lambda e, f: ["--cluster", has_usual_costs(f / "costs.pbtxt")]),
     "--check-numerics": Option(lambda e, f: ["--check-numerics"]),
+    "--no-compile": Option(lambda e, f: ["--no-compile"]),
     "--check-replicas": Option(lambda e, f: ["--check-replicas", 1]),
     "--place": Option(lambda e, f: ["--place", "auto"], same=False),
     "--place annotated": Option(lambda e, f: ["--place", "annotated"]),
