@@ -27,6 +27,8 @@ constexpr std::size_t kLongestLine = 4096;
 constexpr std::chrono::seconds kFinalizeTime{1};
 /// The time for the other tasks of a failed job to learn of the failure, to print it and to end by themselves.
 constexpr std::chrono::seconds kGrace{2};
+/// The time for the launcher to forward output. With an abort, Hydra drops the output that it has not forwarded yet.
+constexpr std::chrono::milliseconds kForwarding{500};
 
 Error pmi_error(Code code, const std::string& what) {
   return {code, "rendezvous by PMI: " + what};
@@ -86,10 +88,12 @@ void leave(int status) noexcept {
   try {
     Pmi& pmi = Pmi::here(Deadline(system_clock(), kFinalizeTime));
     std::fflush(nullptr);  // the launcher may kill this process, too
-    if (failed && !(standing_here == Standing::inside && all_end(pmi)))
+    if (failed && !(standing_here == Standing::inside && all_end(pmi))) {
+      system_clock().sleep(kForwarding);
       pmi.abort(status, Deadline(system_clock(), kFinalizeTime));
-    else
+    } else {
       pmi.finalize(Deadline(system_clock(), kFinalizeTime));
+    }
   } catch (const Error&) {  // the launcher has ended
   }
 }
