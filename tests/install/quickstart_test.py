@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""./quickstart prints the error of Meson and ends where the build folder cannot be set up.
+"""./quickstart, without the build: what it runs afterwards works, and where the build folder cannot be set up it prints the error.
 
-    quickstart_test.py SOURCE_ROOT
+    quickstart_test.py SOURCE_ROOT BUILD_FOLDER
 """
 import os
 import shutil
@@ -10,18 +10,32 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(sys.argv[1])
-COMMANDS = {"dpkg-query": "echo installed", "meson": "echo 'meson.build:1:0: ERROR: Dependency \"z\" not found'; exit 1"}
+ROOT, BUILD = Path(sys.argv[1]), Path(sys.argv[2]).absolute()
+FAILS = "echo 'meson.build:1:0: ERROR: Dependency \"z\" not found'; exit 1"
 
-with tempfile.TemporaryDirectory() as name:
-    folder = Path(name)
+
+def quickstart(folder, meson):
+    """Runs it in `folder`, which has what is built already; nothing is installed or built."""
     shutil.copytree(ROOT / "scripts", folder / "scripts")
     shutil.copy(ROOT / "quickstart", folder)
-    for command, text in COMMANDS.items():
+    (folder / "build" / "samples").mkdir(parents=True)
+    for built in "ferry", "samples/fashion.pb", "samples/add.pb", "samples/contact_sheet":
+        (folder / "build" / built).symlink_to(BUILD / built)
+    for command, text in {"dpkg-query": "echo installed", "meson": meson, "ninja": ""}.items():
         (folder / command).write_text(f"#!/bin/sh\n{text}\n")
         (folder / command).chmod(0o755)
-    done = subprocess.run([folder / "quickstart"], env=dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}"), stdin=subprocess.DEVNULL,
+    return subprocess.run([folder / "quickstart"], env=dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}"), stdin=subprocess.DEVNULL,
                           capture_output=True, text=True)
+
+
+with tempfile.TemporaryDirectory() as name:
+    done = quickstart(Path(name), FAILS)
     assert done.returncode == 2 and 'ERROR: Dependency "z" not found' in done.stderr, (done.returncode, done.stdout, done.stderr)
     assert "Building" not in done.stdout, done.stdout
+if Path("/usr/share/datasets/fashion-mnist").is_dir():
+    with tempfile.TemporaryDirectory() as name:
+        done = quickstart(Path(name), "")
+        assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
+        for printed in "accuracy = 0.", "task 1: ", "Next:":
+            assert printed in done.stdout, (printed, done.stdout)
 print("passed")
