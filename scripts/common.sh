@@ -102,12 +102,13 @@ export CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1 CCACHE_SLOPPINESS=pch_defines,time_mac
 
 # configure COMPILER FOLDER [MESON OPTION…]: sets up a build folder, with warnings as errors.
 configure() {
-  local compiler=$1 folder=$2
+  local compiler=$1 folder=$2 multiarch
+  multiarch=$("$1" -print-multiarch 2>/dev/null || true)  # Meson finds it on Debian and Ubuntu only where dpkg-dev is installed
   shift 2
   if command -v ccache >/dev/null; then compiler="ccache $compiler"; fi
   if [ -f "$folder/build.ninja" ]; then
     meson configure "$folder" -Dwerror=true "$@"
   else
-    CXX=$compiler meson setup "$folder" "$root" -Dwerror=true "$@"
+    CXX=$compiler meson setup "$folder" "$root" -Dwerror=true ${multiarch:+"-Dlibdir=lib/$multiarch"} "$@"
   fi
 }
