@@ -2,7 +2,6 @@
 // for each role from the Program.
 #include <algorithm>
 #include <functional>
-#include <map>
 #include <utility>
 
 #include "base/error.hpp"
@@ -47,7 +46,6 @@
 #include "placement/serving/serve_workers.hpp"
 #include "plan/text/exact_text.hpp"
 #include "plan/text/plan_text.hpp"
-#include "plan/traffic/costs.hpp"
 #include "plan/variable_packing.hpp"
 
 namespace ferry {
@@ -205,17 +203,6 @@ MemoryLimits limits_of(const PlanRequest& request) {
   return {request.real, request.signature.initial ? Budget{} : request.graph.budget()};
 }
 
-/// Whether the tasks, and the hosts of these tasks, have enough memory for the plan.
-bool fits(const Plan& plan, const PlanRequest& request) {
-  std::map<std::int32_t, std::uint64_t> needed;  // by host
-  for (std::size_t t = 0; t < plan.class_of.size(); ++t) {
-    const TaskInfo& task = request.topology.tasks[t];
-    const std::uint64_t on_host = needed[task.host] += memory_of(plan.classes[plan.class_of[t]]);
-    if (task.host_memory_bytes != 0 && on_host > task.host_memory_bytes) return false;
-  }
-  return limits_of(request).allow(plan);
-}
-
 /// The annotations that reproduce the choices of a placed program.
 std::optional<LayoutAnnotations> annotations_of(const Program& program, const PlanRequest& request,
                                                 const PlanOptions& given) {
@@ -328,7 +315,7 @@ PlanResult make_plan(const Graph& graph, const Signature& signature, const Topol
   const bool changed_to_fit = result.placement && result.placement->memory_bytes > 0;
   lower_all(pipeline, program, changed_to_fit ? VariablePacking::none : VariablePacking::all, result.plan);
   const auto packs = [](const PlanClass& role) { return !variable_packing(role).empty(); };
-  if (std::ranges::any_of(result.plan.classes, packs) && !fits(result.plan, request)) {
+  if (std::ranges::any_of(result.plan.classes, packs) && !limits_of(request).allow(result.plan)) {
     result.plan = {};
     lower_all(pipeline, program, VariablePacking::none, result.plan);
   }
