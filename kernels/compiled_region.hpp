@@ -54,6 +54,13 @@ class RegionText {
   std::vector<Store> stores_;
 };
 
+/// Where the code of a region was searched so far, or is to be searched.
+enum class RegionSearch : std::uint8_t {
+  nowhere,
+  cache,    ///< in the cache on disk
+  compiler  ///< there, and if it has none, the region was compiled
+};
+
 /// The code of one region of a plan. While there is none, the region runs kernel by kernel. After some work the code is
 /// taken from the cache on disk; after more work the region is compiled, so that short runs do not wait for the
 /// compiler. All sessions of the process share the code of regions with equal texts. Not thread-safe, except run().
@@ -74,7 +81,7 @@ class LazyRegion {
  private:
   std::string text_, processor_;
   std::int64_t work_of_run_ = 0, compile_after_ = 0, work_ = 0;
-  enum class Tried { nothing, cache, compiler } tried_ = Tried::nothing;
+  RegionSearch searched_ = RegionSearch::nowhere;
   void (*code_)(const void* const* arrays, std::int64_t n) = nullptr;
 };
 

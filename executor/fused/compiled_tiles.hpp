@@ -45,7 +45,7 @@ class CompiledTiles {
 
   LazyRegion code_;
   std::vector<Argument> arguments_;
-  std::int64_t segment_ = 0;  // along so many elements, each input moves as along one row
+  std::int64_t segment_ = 0;  // elements of a run along which each input moves by one, or stays
 };
 
 }  // namespace ferry

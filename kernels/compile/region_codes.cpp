@@ -25,12 +25,6 @@ namespace {
 /// The work after which the cache on disk is read, in elements times kernels: it takes about 0.3 ms, and a read 0.2 ms.
 constexpr std::int64_t kWorkToSearch = std::int64_t{1} << 22;
 
-/// The places where find_region() looks for code, besides the memory of this process.
-enum class RegionSearch {
-  cache,   ///< on disk
-  compile  ///< on disk; if there is none, compiles the region and adds its code to the cache
-};
-
 /// The plug-in, opened once.
 struct Opened {
   PluginFile file = open_plugin(kRegionCompilerFile);
@@ -57,31 +51,29 @@ class RegionCodes {
  public:
   /// Returns null if there is no code, and nothing if another thread is just looking for it. A region that cannot be
   /// compiled is tried once.
-  std::optional<RegionFunction> find(const std::string& processor, const std::string& text, RegionSearch search) {
+  std::optional<RegionFunction> find(const std::string& processor, const std::string& text, RegionSearch where) {
     const std::string key = std::string(kRegionCompilerFacts) + "\n" + processor + "\n" + text;
     std::unique_lock lock(mutex_);
     Entry& entry = entries_[key];
     if (entry.code) return function_of(*entry.code);
     if (entry.busy) return {};
-    if (entry.searched == Searched::all) return nullptr;
-    if (entry.searched == Searched::cache && search == RegionSearch::cache) return nullptr;
+    if (entry.searched >= where) return nullptr;
     entry.busy = true;
-    const bool look = entry.searched == Searched::nothing;
+    const bool look = entry.searched == RegionSearch::nowhere;
     lock.unlock();
     std::unique_ptr<const ObjectCode> code = look ? load(cache_.find(key)) : nullptr;
-    if (code == nullptr && search == RegionSearch::compile) code = compile(processor, text, key);
+    if (code == nullptr && where == RegionSearch::compiler) code = compile(processor, text, key);
     lock.lock();
     entry.busy = false;
-    entry.searched = search == RegionSearch::compile ? Searched::all : Searched::cache;
+    entry.searched = where;
     entry.code = std::move(code);
     return entry.code ? function_of(*entry.code) : nullptr;
   }
 
  private:
-  enum class Searched { nothing, cache, all };
   struct Entry {
     bool busy = false;  ///< a thread is searching
-    Searched searched = Searched::nothing;
+    RegionSearch searched = RegionSearch::nowhere;
     std::unique_ptr<const ObjectCode> code;
   };
 
@@ -117,23 +109,25 @@ class RegionCodes {
   std::map<std::string, Entry> entries_;
 };
 
-std::optional<RegionFunction> find_region(const std::string& processor, const std::string& text, RegionSearch search) {
+std::optional<RegionFunction> find_region(const std::string& processor, const std::string& text, RegionSearch where) {
   if (std::string_view(kRegionCompilerFacts).empty()) return nullptr;
   static RegionCodes& codes = *new RegionCodes;  // never destroyed, since threads may run the code until the end
-  return codes.find(processor, text, search);
+  return codes.find(processor, text, where);
 }
 
 }  // namespace
 
 bool LazyRegion::ready() {
-  if (code_ != nullptr || tried_ == Tried::compiler) return code_ != nullptr;
+  if (code_ != nullptr || searched_ == RegionSearch::compiler) return code_ != nullptr;
   work_ += work_of_run_;
-  const bool compiles = work_ >= compile_after_;
-  if ((!compiles && work_ < kWorkToSearch) || (tried_ == Tried::cache && !compiles)) return false;
-  const auto found = find_region(processor_, text_, compiles ? RegionSearch::compile : RegionSearch::cache);
+  const RegionSearch where = work_ >= compile_after_  ? RegionSearch::compiler
+                             : work_ >= kWorkToSearch ? RegionSearch::cache
+                                                      : RegionSearch::nowhere;
+  if (searched_ >= where) return false;
+  const auto found = find_region(processor_, text_, where);
   if (!found) return false;
   code_ = *found;
-  tried_ = compiles ? Tried::compiler : Tried::cache;
+  searched_ = where;
   return code_ != nullptr;
 }
 

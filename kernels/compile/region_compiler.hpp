@@ -12,8 +12,8 @@ namespace ferry {
 struct RegionCompiler {
   static constexpr std::uint32_t kVersion = 1;
   std::uint32_t version = kVersion;
-  /// A text that determines the code of a region together with the region's text and the processor. Those of the
-  /// plug-in and of the program are equal if they are from one build.
+  /// A text that determines the code of a region together with the region's text and the processor. The plug-in and the
+  /// program have the same text if they are from one build.
   const char* facts = nullptr;
   /// Compiles the text of a region for a processor as LLVM names it ("x86-64-v3"), and calls `take` with the bytes of a
   /// relocatable ELF object that defines kRegionFunction. Returns false if the text cannot be compiled, and calls

@@ -54,8 +54,10 @@ Finding kernels_finding() {
 
 Finding compiler_finding() {
   const CpuCompiler found = cpu_compiler();
-  nlohmann::json data{{"path", found.path}, {"why", found.why}, {"cache", found.cache}};
-  if (!found.why.empty()) return {"compiler", "none, so elementwise ops run one after another: " + found.why, data};
+  nlohmann::json data{{"version", found.version}, {"path", found.path}, {"why", found.why}, {"cache", found.cache}};
+  if (!found.why.empty())
+    return {"compiler",
+            "none, so elementwise ops run one after another: " + found.why + " (docs/guide/compiled_ops.md)", data};
   return {"compiler",
           formatted("of elementwise ops: {}, {}; cache: {}", as_is(found.version), found.path,
                     found.cache.empty() ? "none" : found.cache),

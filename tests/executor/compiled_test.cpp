@@ -126,6 +126,11 @@ Tensor special(std::uint64_t seed) {
 template <class T>
 constexpr bool is_float = std::numeric_limits<T>::is_iec559;
 
+TEST_CASE("a build with the plug-in can use it") {
+  const CpuCompiler compiler = cpu_compiler();
+  CHECK((compiler.version.empty() || compiler.why == ""));
+}
+
 TEST_CASE_TEMPLATE("each function of generated code has the bits of its op, for special values too", T, float, double,
                    std::int32_t, std::int64_t) {
   Graph g;

@@ -202,7 +202,7 @@ TEST_CASE("packed variables have the bits of the present values, whatever writes
         case 2:
           static_cast<void>(run.session->variables());
           break;
-        case 3: {  // another session goes on from a checkpoint
+        case 3: {  // another session continues from a checkpoint
           const std::string name = folder / std::to_string(saved++);
           feed(model.use, dice);
           Checkpoints(*run.session, model.use, {.folder = name}).save();

@@ -48,7 +48,9 @@ class Caches(unittest.TestCase):
         numbers = struct.pack("<1000000f", *[(k % 4001 - 2000) / 777 for k in range(1000000)])
         (SCRATCH / "x.npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + numbers)
         doctor = json.loads(subprocess.run([FERRY, "doctor", "--json"], capture_output=True, text=True, check=True).stdout)
-        cls.why = doctor["tasks"][0]["compiler"]["why"]
+        compiler = doctor["tasks"][0]["compiler"]
+        assert not (compiler["version"] and compiler["why"]), compiler
+        cls.why = compiler["why"]
         cls.wanted = run(SCRATCH / "none", "--no-compile")
 
     def setUp(self):
