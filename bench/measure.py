@@ -134,10 +134,14 @@ def short_reason(text):
 def run_benchmarks(ferry, names):
     """Runs `ferry bench`; SIGINT ends it. Returns its lines, and the average number of cores that other programs used meanwhile."""
     lines, start, begin, busy = [], os.times(), time.monotonic(), busy_seconds()
+    early = []  # SIGINT before the process is known
+    signal.signal(signal.SIGINT, lambda *_: early.append("SIGINT"))
     with subprocess.Popen([ferry, "bench", "--json", *names], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           start_new_session=True) as bench:
-        raise_priority(PRIORITY + 1)  # so that SIGINT is heard while the benchmarks keep all cores busy
         signal.signal(signal.SIGINT, lambda *_: os.killpg(bench.pid, signal.SIGTERM))
+        if early:
+            os.killpg(bench.pid, signal.SIGTERM)
+        raise_priority(PRIORITY + 1)  # so that SIGINT is heard while the benchmarks keep all cores busy
         for line in bench.stdout:
             print(line[:100].rstrip(), file=sys.stderr)
             if line.startswith("{"):  # figures, and reasons for missing ones; else a warning

@@ -93,34 +93,54 @@ class Measuring(Tree):
         self.assertGreater(result["machine"]["cores"], 0)
         self.assertIn(result["priority"], ("normal", "real-time (SCHED_RR 20)"))
 
-    def test_an_interrupted_run_has_the_figures_so_far(self):
-        out, fake = self.root / "out.json", self.root / "ferry"
+    def fake_ferry(self, bench):
+        """A program in place of ferry that runs `bench`, a line of shell, for `ferry bench`."""
         doctor = {"memory": {"bytes": 1}, "kernels": {"cpu": ""}, "tcp": "", "ferry": {"version": "", "compiler": ""}}
-        line = {"name": "hop.4B", "unit": "us", "ferry": 1, "peer": None, "peer_value": None, "ratio": None, "better": "lower", "pairs": []}
+        fake = self.root / "ferry"
         fake.write_text(f"""#!/bin/sh
 case $1 in
   doctor) echo '{json.dumps({"tasks": [doctor]})}' ;;
-  bench) echo '{json.dumps(line)}'; kill -INT $PPID; sleep 1000 ;;
+  bench) {bench} ;;
 esac
 """, encoding="utf-8")
         fake.chmod(0o755)
+        return fake
+
+    def test_an_interrupted_run_has_the_figures_so_far(self):
+        out = self.root / "out.json"
+        line = {"name": "hop.4B", "unit": "us", "ferry": 1, "peer": None, "peer_value": None, "ratio": None, "better": "lower", "pairs": []}
+        fake = self.fake_ferry(f"echo '{json.dumps(line)}'; kill -INT $PPID; sleep 30")
         self.measure("--ferry", fake, "--out", out)
         result = json.loads(out.read_text(encoding="utf-8"))
         self.assertEqual(result["figures"], [line])
         self.assertEqual(result["not_measured"], [{"name": "benchmarks after hop.4B", "skipped": "the run was interrupted"}])
 
+    def test_a_signal_during_the_start_of_the_benchmarks_ends_them(self):
+        fake = self.fake_ferry("echo '{\"name\": \"start\"}'; kill -INT $PPID; touch $0.sent; sleep 30")
+        # The start ends after the signal, whatever the order in which the two processes run.
+        program = """
+import subprocess, sys, time
+from pathlib import Path
+import measure
+
+class Popen(subprocess.Popen):
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        while not Path(f"{sys.argv[1]}.sent").exists():
+            time.sleep(0.01)
+
+measure.subprocess.Popen = Popen
+print(measure.run_benchmarks(sys.argv[1], [])[0])
+"""
+        done = subprocess.run([sys.executable, "-c", program, fake], cwd=self.root / "bench", capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, '{"name": "start"}\n'))
+        self.assertIn("the run was interrupted", done.stdout)
+
     def test_reasons_have_no_path_of_the_machine(self):
-        out, fake = self.root / "out.json", self.root / "ferry"
-        doctor = {"memory": {"bytes": 1}, "kernels": {"cpu": ""}, "tcp": "", "ferry": {"version": "", "compiler": ""}}
+        out = self.root / "out.json"
         failed = {"name": "hop.4B", "failed": "/home/me/build/ferry ended with exit code 2\n  started as: /home/me/build/ferry run"}
         (self.root / "failed.json").write_text(json.dumps(failed) + "\n", encoding="utf-8")
-        fake.write_text(f"""#!/bin/sh
-case $1 in
-  doctor) echo '{json.dumps({"tasks": [doctor]})}' ;;
-  bench) cat {self.root}/failed.json >&2 ;;
-esac
-""", encoding="utf-8")
-        fake.chmod(0o755)
+        fake = self.fake_ferry(f"cat {self.root}/failed.json >&2")
         self.measure("--ferry", fake, "--out", out)
         self.assertEqual(json.loads(out.read_text(encoding="utf-8"))["not_measured"],
                          [{"name": "hop.4B", "failed": "ferry ended with exit code 2"}])
