@@ -160,13 +160,45 @@ void with_pooling(KernelRun& run, const Array& images, const Array& outputs, con
   dispatch_floats(images.dtype, [&](auto zero) { body(zero, pooling); });
 }
 
+/// Sets `to` to the largest elements of squares, `size` squares at a time; the last ones of a row overlap the ones
+/// before them. Returns false if there may be NaN.
+template <class T, int size>
+bool pool_squares(const T* image, std::int64_t image_columns, const PooledWindows& windows, T* to) {
+  using Vector [[gnu::vector_size(size * sizeof(T))]] = T;
+  const auto larger = [](Vector later, Vector first) { return later > first ? later : first; };
+  Vector sum = {};  // is NaN if an element is NaN
+  for (std::int64_t r = 0; r < windows.rows; ++r, image += 2 * image_columns, to += windows.columns)
+    for (std::int64_t block = 0; block < windows.columns; block += size) {
+      const std::int64_t c = std::min(block, windows.columns - size);
+      const T *const above = image + 2 * c, *const below = above + image_columns;
+      const Vector a = every_second<T, 0, size>(above), b = every_second<T, 1, size>(above);
+      const Vector d = every_second<T, 0, size>(below), e = every_second<T, 1, size>(below);
+      sum += (a + b) + (d + e);
+      const Vector largest = larger(larger(e, d), larger(b, a));
+      __builtin_memcpy(to + c, &largest, sizeof largest);
+    }
+  bool maybe_nan = false;
+  for (int k = 0; k < size; ++k) maybe_nan |= sum[k] != sum[k];
+  return !maybe_nan;
+}
+
+/// Pools windows by squares, if they are squares and there is no NaN. Returns whether it did.
+template <class T>
+bool pooled_by_squares(const PlanePooling& pooling, const T* image, const PooledWindows& windows, T* to) {
+  constexpr int kSize = BlockOf<T>::kSize, kHalf = std::max(kSize / 2, 2);
+  if (!pooling.by_squares() || windows.columns < kHalf) return false;
+  const auto pool = windows.columns < kSize ? pool_squares<T, kHalf> : pool_squares<T, kSize>;
+  return pool(pooling.first_under(image, windows), pooling.image_columns(), windows, to);
+}
+
 void max_pool(KernelRun& run) {
   const Array &x = run.inputs[0], &y = run.outputs[0];
   with_pooling(run, x, y, [&](auto zero, const PlanePooling& pooling) {
     using T = decltype(zero);
     pooling.for_windows(run, [&](const PooledWindows& windows, std::int64_t image, std::int64_t output) {
-      const Largest<T, false> largest(pooling, x.as<const T>() + image, windows);
       T* to = y.as<T>() + output;
+      if (pooled_by_squares(pooling, x.as<const T>() + image, windows, to)) return;
+      const Largest<T, false> largest(pooling, x.as<const T>() + image, windows);
       for (std::int64_t r = 0; r < windows.rows; ++r)
         to = std::copy_n(largest.value + r * pooling.pitch(), windows.columns, to);
     });

@@ -70,6 +70,8 @@ class PlanePooling {
   /// The number of elements for the results of a row of windows: whole vectors if images are staged.
   [[nodiscard]] std::int64_t pitch() const { return pitch_; }
   [[nodiscard]] bool staged() const { return part_ > 0; }
+  /// Whether the windows are squares of 2 × 2 elements inside the image that do not overlap.
+  [[nodiscard]] bool by_squares() const { return squares_; }
 
   /// Copies the elements under some windows to `stage`. Columns are sorted by their remainder modulo the stride, so
   /// that the elements under one tap of a row of windows are consecutive. Padding becomes -inf; elements that only fill
@@ -110,6 +112,12 @@ class PlanePooling {
       if (row == past) ++over.begin, past += stride;
       if (over.size() > 0) body(row, over, begun);
     }
+  }
+
+  /// Returns the first element under some windows without padding.
+  template <class T>
+  const T* first_under(const T* image, const PooledWindows& windows) const {
+    return image + slide_.rows.position(windows.row, 0) * image_.columns + slide_.columns.position(windows.column, 0);
   }
 
   /// Returns row `row` under some windows, from the first tap of the first window on. This is a pointer into the image,
@@ -198,6 +206,7 @@ class PlanePooling {
     const auto up = [](std::int64_t n) { return (n + kVector - 1) / kVector * kVector; };
     const bool fits = rows_under(output_.rows) <= image_.rows &&
                       (output_.columns - 1) * stride() + pool_.window.columns <= image_.columns;
+    squares_ = slide_.padding_free && fits && pool_.window == Plane{2, 2} && stride() == 2 && slide_.rows.stride == 2;
     flat_ = slide_.padding_free && fits && image_.columns % stride() == 0 && columns_ == output_.columns;
     pitch_ = up(columns_);
     part_ = flat_ ? image_.columns / stride() : up(pitch_ + (pool_.window.columns - 1) / stride());
@@ -232,6 +241,7 @@ class PlanePooling {
   std::int64_t pitch_ = 0;
   std::int64_t part_ = 0;  // elements of a row in the stage, for one remainder; 0: there is no stage
   bool flat_ = false;
+  bool squares_ = false;
 };
 
 }  // namespace ferry::cpu
