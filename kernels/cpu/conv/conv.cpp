@@ -51,9 +51,9 @@ bool is_direct(const Convolution& conv, std::int64_t targets, std::int64_t posit
   return !is_empty(conv) && targets >= kLeastTargets && conv.taps() <= kMostTaps && positions >= 4 * kLeastTargets;
 }
 
-/// Whether to compute plane by plane: each source channel has few target channels, which depend on it alone.
+/// Whether to compute plane by plane: target channels depend on one source channel, and are few or have few taps.
 bool is_by_planes(const Convolution& conv) {
-  return !is_empty(conv) && conv.in == 1 && conv.out < kLeastTargets && conv.taps() <= kMostTaps;
+  return !is_empty(conv) && conv.in == 1 && conv.taps() <= (conv.out < kLeastTargets ? kMostTaps : kFewTaps);
 }
 
 struct State2D {
@@ -98,19 +98,20 @@ ConvOperands of_conv(const KernelSetup& setup) {
   return {.image = 0, .filter = 1, .output = setup.inputs.size()};
 }
 
+std::optional<PlaneConv> planes_forward(const KernelSetup& setup) {
+  const Convolution conv = conv_of(setup, of_conv(setup));
+  return is_by_planes(conv) ? plane_convolution(conv) : std::nullopt;
+}
+
 std::optional<DirectConv> direct_conv(const KernelSetup& setup, bool packed) {
   const Convolution conv = conv_of(setup, of_conv(setup));
-  if (!is_direct(conv, conv.out, all_positions(setup, of_conv(setup).output))) return std::nullopt;
+  if (!is_direct(conv, conv.out, all_positions(setup, of_conv(setup).output)) || planes_forward(setup))
+    return std::nullopt;
   return direct_convolution(conv, packed);
 }
 
 std::optional<DirectConv> direct_forward(const KernelSetup& setup) {
   return direct_conv(setup, setup.inputs.size() == 3);
-}
-
-std::optional<PlaneConv> planes_forward(const KernelSetup& setup) {
-  const Convolution conv = conv_of(setup, of_conv(setup));
-  return is_by_planes(conv) ? plane_convolution(conv) : std::nullopt;
 }
 
 void conv2d(KernelRun& run) {

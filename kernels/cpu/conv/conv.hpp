@@ -94,6 +94,7 @@ struct DirectConv {
   std::int64_t filter_step = 0;                       ///< elements of the filter between consecutive target channels
   Plane source, target;
   bool packed = false;  ///< input 2 is the packed filter; then no sweep is `at_once`
+  bool plain = false;   ///< the filter is 1 × 1, and each position of the source is a position of the target
   std::vector<Sweep> sweeps;
 };
 
@@ -103,6 +104,10 @@ constexpr std::int64_t kLeastTargets = 8;
 /// Filters with more taps are computed by columns. The direct way keeps, for each tap, lists of the positions where the
 /// tap is outside the image.
 constexpr std::int64_t kMostTaps = 256;
+
+/// Filters of one source channel with at most this many taps are computed plane by plane, which takes 0.6 to 0.85 of
+/// the direct way's time. With 49 taps and a stride of 2 it takes 1.6 times as long.
+constexpr std::int64_t kFewTaps = 25;
 
 /// `packed`: sets DirectConv::packed.
 [[nodiscard]] DirectConv direct_convolution(const Convolution& conv, bool packed);

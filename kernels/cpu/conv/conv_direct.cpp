@@ -1,6 +1,7 @@
 // Convolution without a matrix of columns: for each tap of a row of positions, an element of the source is multiplied
 // by a panel of channels (product_tile.hpp). The image's gradient is a convolution with other taps. In the filter's
-// gradient, taps and positions swap their roles.
+// gradient, taps and positions swap their roles. In a 1 x 1 convolution of few channels, an element of the filter is
+// multiplied by a panel of positions.
 #include <algorithm>
 
 #include "kernels/cpu/conv/conv.hpp"
@@ -11,6 +12,10 @@ namespace ferry::cpu {
 namespace {
 
 constexpr std::int64_t kFinished = 16;  // channels that are finished together, while they are in the first-level cache
+constexpr std::int64_t kTargetBytes = 128 << 10;  // targets that are computed before they are finished
+/// With at most this many source channels, transposing the sums takes longer than copying the positions of the
+/// channels.
+constexpr std::int64_t kMostCopied = 64;
 constexpr std::int64_t kUnitsTogether = 32;  // units that a filter's gradient packs before it multiplies
 
 /// A lane of at most this many bytes is on the stack of the working thread, so it stays in the core's cache between
@@ -82,6 +87,7 @@ class Sums {
   }
 
   void compute(T* lanes) const {
+    if (is_by_positions()) return compute_by_positions();
     const std::int64_t images = run_.inputs[0].sizes[0];
     const std::int64_t batches = (images + sweep_.images - 1) / sweep_.images * conv_.groups * sweep_.units;
     // If there are few batches, each is divided by panels.
@@ -124,6 +130,72 @@ class Sums {
       n = std::min(sweep_.run - i % sweep_.run, begin + count - i);
       pack(filter + sweep_.filter[i], conv_.filter_step, n, panel, to);
     }
+  }
+
+  /// Whether vectors of positions are faster than vectors of channels. The sums are then in the order of the output,
+  /// but the positions of each source channel are copied.
+  [[nodiscard]] bool is_by_positions() const {
+    return conv_.plain && finishes_ && conv_.sources <= std::min(kMostCopied, 2 * conv_.targets) &&
+           8 * Panels<T>(conv_.target.area()).padded() <= 9 * conv_.target.area();
+  }
+
+  /// Computes a 1 × 1 convolution by panels of positions, for some of an image's positions and channels at a time.
+  void compute_by_positions() const {
+    const std::int64_t area = conv_.target.area();
+    const Panels<T> positions(area);
+    const std::int64_t fitting = kTargetBytes / static_cast<std::int64_t>(sizeof(T)) / conv_.targets;
+    const std::int64_t together = std::max<std::int64_t>(1, fitting / Panels<T>::width());
+    const std::int64_t units = (positions.count() + together - 1) / together;
+    const std::int64_t batches = run_.inputs[0].sizes[0] * conv_.groups * units;
+    const std::int64_t cuts = std::clamp<std::int64_t>((kScratchLanes + batches - 1) / batches, 1, panels_.count());
+    for_chunks(run_.parallel, batches * cuts, 1, [&](std::int64_t begin, std::int64_t end) {
+      alignas(64) T packed[kMostCopied * Panels<T>::kMostWidth];
+      for (std::int64_t item = begin; item < end; ++item) {
+        const std::int64_t plane = item / cuts / units, cut = item % cuts;
+        const Span some{panels_.count() * cut / cuts, panels_.count() * (cut + 1) / cuts};
+        const std::int64_t first = item / cuts % units * together;
+        const std::int64_t last = std::min(positions.count(), first + together);
+        for (std::int64_t p = first; p < last; ++p) compute_positions(plane, positions.at(p), some, packed);
+        const std::int64_t from = positions.at(first).first, to = std::min(area, last * Panels<T>::width());
+        const std::int64_t channels = std::min(conv_.targets, some.end * Panels<T>::width());
+        for (std::int64_t c = some.begin * Panels<T>::width(); c < channels; c += kFinished)
+          finish_rows(run_, (plane * conv_.targets + c) * area + from, to - from, std::min(kFinished, channels - c),
+                      area);
+      }
+    });
+  }
+
+  /// Computes a panel of positions of a plane, for some panels of target channels.
+  void compute_positions(std::int64_t plane, const Panel& panel, const Span& some, T* packed) const {
+    const ProductTiles<T>& tiles = product_tiles_of<T>();
+    const std::int64_t area = conv_.target.area(), depth = conv_.sources;
+    copy_positions(run_.inputs[0].as<const T>() + plane * depth * area + panel.first, panel, packed);
+    ProductStep steps[kMostCopied];
+    for (std::int64_t f = some.begin, stepped = 0; f < some.end; ++f) {
+      const Panel filter = panels_.at(f);
+      const std::int64_t width = panels_.width(filter), cuts = (filter.count + tiles.rows - 1) / tiles.rows;
+      for (std::int64_t i = 0; stepped != width && i < depth; ++i) steps[i] = {i * width, i};
+      stepped = width;
+      const T* const rows = packed_ + place(plane % conv_.groups, filter);
+      T* const to = run_.outputs[0].as<T>() + (plane * conv_.targets + filter.first) * area + panel.first;
+      add_to_columns<Panels<T>::kMostWidth>(panel, to, area, filter.count, false, [&](T* sums, std::int64_t step) {
+        const EvenPlaces places(1), sums_places(step);
+        for (std::int64_t i = 0; i < cuts; ++i) {
+          const std::int64_t r = filter.count * i / cuts, count = filter.count * (i + 1) / cuts - r;
+          tiles.of[panel.vectors - 1][count - 1](depth, rows + r, places.at, steps, packed, sums + r * step,
+                                                 sums_places.at, false);
+        }
+      });
+    }
+  }
+
+  /// to[i, v] = element v of the panel's positions in channel i, then zeros that fill up its vectors.
+  void copy_positions(const T* channels, const Panel& panel, T* to) const {
+    const std::int64_t width = Panels<T>::width(panel), area = conv_.source.area();
+    copy_rows({.rows = conv_.sources, .n = panel.count, .step = 1, .from_pitch = area, .to_pitch = width}, channels,
+              to);
+    for (std::int64_t i = 0; panel.count < width && i < conv_.sources; ++i)
+      std::fill(to + i * width + panel.count, to + (i + 1) * width, T(0));
   }
 
   [[nodiscard]] std::int64_t positions(const Part& part) const { return part.unit.rows * sweep_.columns.targets; }

@@ -261,6 +261,7 @@ void cut_into_tiles(RowGroup& group) {
 DirectConv direct_convolution(const Convolution& conv, bool packed) {
   DirectConv direct = forward_conv(conv);
   direct.packed = packed;
+  direct.plain = conv.plain();
   cut_for_sums(direct.sweeps[0], direct);
   return direct;
 }
@@ -279,6 +280,7 @@ DirectConv direct_image_gradient(const Convolution& conv) {
                     .filter_step = conv.taps(),
                     .source = conv.output,
                     .target = conv.image,
+                    .plain = conv.plain(),
                     .sweeps = {}};
   const WindowSteps &rows = conv.slide.rows, &columns = conv.slide.columns;
   const Plane &image = conv.image, &filter = conv.filter, &output = conv.output;
