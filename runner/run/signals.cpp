@@ -13,6 +13,8 @@
 namespace ferry {
 namespace {
 
+constexpr auto kStopping = "stopping after a signal (Ctrl-C: at once)";
+
 std::atomic<bool> joining{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler reads it");
 
@@ -23,15 +25,14 @@ void on_signal(int signal) {
   const bool again = interrupt_requested() != 0;
   if (again && signal == SIGINT) _exit(static_cast<int>(Code::interrupted));
   request_interrupt(signal);
-  if (!again) log_at_once(signal == SIGINT ? "stopping (again: at once)" : "stopping (Ctrl-C: at once)");
+  if (!again) log_at_once(signal == SIGINT ? "stopping (again: at once)" : kStopping);
   errno = kept;
 }
 
 void on_preemption(int signal) {
   const int kept = errno;
   const bool waits = joining.load();
-  if (!preemption_requested())
-    log_at_once(waits ? "stopping (Ctrl-C: at once)" : "saving a checkpoint, then stopping (Ctrl-C: without)");
+  if (!preemption_requested()) log_at_once(waits ? kStopping : "saving a checkpoint, then stopping (Ctrl-C: without)");
   request_preemption();
   if (waits) request_interrupt(signal);
   errno = kept;

@@ -55,8 +55,8 @@ std::string said_on(int signal, bool saves, int task, bool joined = true) {
 TEST_CASE("what a task says when it is asked to stop has its number") {
   CHECK(said_on(SIGINT, false, 12) == "[task 12] stopping (again: at once)\n");
   CHECK(said_on(SIGTERM, true, 0) == "[task 0] saving a checkpoint, then stopping (Ctrl-C: without)\n");
-  CHECK(said_on(SIGTERM, true, 0, false) == "[task 0] stopping (Ctrl-C: at once)\n");
-  CHECK(said_on(SIGTERM, false, 12) == "[task 12] stopping (Ctrl-C: at once)\n");
+  CHECK(said_on(SIGTERM, true, 0, false) == "[task 0] stopping after a signal (Ctrl-C: at once)\n");
+  CHECK(said_on(SIGTERM, false, 12) == "[task 12] stopping after a signal (Ctrl-C: at once)\n");
   CHECK(said_on(SIGINT, false, -1) == "stopping (again: at once)\n");
 }
 
