@@ -9,8 +9,18 @@
 namespace ferry {
 namespace {
 
-/// The most calls of solve() for a bound within a limit of memory, and their work.
+/// The most calls of solve() within a limit of memory, and their work.
 constexpr std::size_t kMostSolves = 200, kSolverWork = 400'000;
+
+Solution solution_of(const LayoutModel& model, const AutoMesh& mesh) {
+  const Problem& problem = model.problem();
+  if (mesh.choices.empty()) return solve(problem);
+  const Solution given{mesh.choices, problem.value(mesh.choices), mesh.choices_bound};
+  if (!mesh.solves_within_memory) return given;
+  const bool fits = model.memory().peak(problem, mesh.choices).bytes <= *mesh.most_bytes;
+  return solve_within(problem, model.memory(), *mesh.most_bytes, fits ? given : kNoSolution,
+                      {.solves = solves_for(problem, kMostSolves, kSolverWork)});
+}
 
 }  // namespace
 
@@ -19,19 +29,13 @@ void choose_layouts(Program& program) {
   const AutoMesh& mesh = *program.auto_mesh;
   const LayoutModel model = LayoutModel::of(program);
   const Problem& problem = model.problem();
-  const Solution solution =
-      mesh.choices.empty() ? solve(problem) : Solution{mesh.choices, problem.value(mesh.choices), mesh.choices_bound};
+  const Solution solution = solution_of(model, mesh);
   if (solution.value >= kImpossible) return;  // the annotations leave the model no choice; reshard chooses op by op
   program.chosen = model.layouts(solution.choices);
   program.choices = solution.choices;
   program.cost_unit = model.unit();
   program.chosen_cost = solution.value * model.unit();
   program.chosen_bound = solution.bound * model.unit();
-  if (mesh.bounds_within_memory)
-    program.chosen_bound = solve_within(problem, model.memory(), *mesh.most_bytes, solution,
-                                        {.solves = solves_for(problem, kMostSolves, kSolverWork)})
-                               .bound *
-                           model.unit();
   program.chosen_bytes = model.memory().peak(problem, solution.choices).bytes;
   if (mesh.finds_frontier) program.frontier = frontier(problem, model.memory(), solution);
   if (program.options.dumps_problem) program.problem = problem_text(problem, model.memory(), solution.choices);

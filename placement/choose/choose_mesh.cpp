@@ -22,6 +22,8 @@ namespace {
 /// The largest job, in tasks, for which meshes with two axes other than hosts × tasks of a host are tried.
 constexpr std::int64_t kMostTasksForFactors = 16;
 
+constexpr int kTries = 3;  // of limits of memory by the model
+
 std::string name_of(const AutoPlace& place) {
   if (place.stages) return "pipeline of " + plural(place.stages->count, "stage");
   if (!place.mesh) return "as annotated";
@@ -92,7 +94,7 @@ class MeshChooser {
     for (Trial& trial : std::exchange(trials_, {})) add(planned_to_fit(std::move(trial)));
     for (AutoStages& some : stages()) add_stages(std::move(some));
     if (trials_.empty()) throw *refusal_;
-    bound_within_memory(*fastest());
+    improve_within_memory();
   }
 
   /// The fastest trial; of several, the first.
@@ -186,16 +188,35 @@ class MeshChooser {
     return best;
   }
 
-  /// Raises the trial's bound to a lower bound of all layouts that take at most the memory of its limit by the model.
-  void bound_within_memory(Trial& trial) {
+  /// Improves the trials within their limits of memory, the fastest first, if they may become the fastest.
+  void improve_within_memory() {
+    std::vector<Trial*> order;
+    for (Trial& trial : trials_) order.push_back(&trial);
+    std::ranges::stable_sort(order, {}, [](const Trial* trial) { return trial->time.step; });
+    for (Trial* trial : order)
+      if (trial->bound < fastest()->time.step) improve_within_memory(*trial);
+  }
+
+  /// Solves the trial's problem within the memory of its limit by the model, and keeps a faster plan that fits. The
+  /// memory of a plan differs from the model's memory, so the limit by the model follows the plan that was made last.
+  void improve_within_memory(Trial& trial) {
     if (!trial.place.mesh || trial.program.choices.empty()) return;
-    AutoMesh mesh = *trial.place.mesh;
-    mesh.finds_frontier = false;
-    mesh.choices = trial.program.choices;
-    mesh.most_bytes = trial.model_limit;
-    mesh.bounds_within_memory = true;
-    if (const std::optional<Trial> bounded = planned(AutoPlace{std::move(mesh)}))
-      trial.bound = std::max(trial.bound, bounded->bound);
+    AutoPlace place = trial.place;
+    place.mesh->finds_frontier = false;
+    place.mesh->solves_within_memory = true;
+    std::int64_t limit = trial.model_limit;
+    for (int tries = 0; tries < kTries; ++tries) {
+      place.mesh->choices = trial.program.choices;
+      place.mesh->most_bytes = limit;
+      std::optional<Trial> found = planned(place);
+      if (!found || found->program.choices.empty()) return;
+      if (limit == trial.model_limit) trial.bound = std::max(trial.bound, found->bound);
+      const bool fitting = fits(*found);
+      const std::int64_t next = std::exchange(found->model_limit, limit);
+      if (fitting && found->time.step < trial.time.step) trial = std::move(*found);
+      if (next == limit || fitting == (next < limit)) return;
+      limit = next;
+    }
   }
 
   /// Finishes the plan and checks its memory. Keeps the error of the plan that exceeds the limits by the fewest bytes.

@@ -37,8 +37,9 @@ struct MeshPlanning {
 /// several, the first.
 ///
 /// If the fastest placement needs more memory than the limits allow, each mesh is tried with layouts that take less
-/// memory (frontier.hpp), and stages are tried. The fastest program with a finished plan that fits wins. Throws
-/// Error(plan) if none fits.
+/// memory (frontier.hpp), and stages are tried. Meshes that may become the fastest are then solved within the memory of
+/// the limit (solve_within.hpp). The fastest program with a finished plan that fits wins. Throws Error(plan) if none
+/// fits.
 [[nodiscard]] MeshChoice choose_mesh(const Topology& topology, const MeshPlanning& planning);
 
 /// Sets the choices of the fastest plan on this mesh that fits the memory limits, and their limit of memory. `mesh`

@@ -212,8 +212,8 @@ struct AutoMesh {
   bool of_request = false;                  ///< the planned request itself has decided the variables
   /// The most bytes, by the model, that choices may take so that the plan has enough memory; none: there is no limit.
   std::optional<std::int64_t> most_bytes = {};
-  /// Program::chosen_bound is a lower bound of all choices within `most_bytes`; `choices` are among them.
-  bool bounds_within_memory = false;
+  /// choose_layouts solves its problem within `most_bytes`; it may begin with `choices`.
+  bool solves_within_memory = false;
 };
 
 /// Stages for ops without an annotation: stage s is on task s.

@@ -59,15 +59,14 @@ class BranchAndBound {
       if (price == set.price) break;
       set.price = price;
     }
-    const std::optional<std::pair<std::uint32_t, std::uint32_t>> choice =
-        over ? widest_choice(rest, *over) : std::nullopt;
-    if (!choice) return close(set.bound);
-    ChoiceSet without = set;
-    without.forbidden.push_back(*choice);
-    for (std::uint32_t other = 0; other < rest.costs[choice->first].size(); ++other)
-      if (other != choice->second && rest.costs[choice->first][other] < kImpossible)
-        set.forbidden.emplace_back(choice->first, other);
-    open_.emplace(without.bound, std::move(without));
+    if (!over) return close(set.bound);
+    const std::optional<Division> division = division_of(rest, *over);
+    if (!division) return;
+    ChoiceSet other = set;
+    for (std::uint32_t choice = 0; choice < division->is_first.size(); ++choice)
+      if (rest.costs[division->variable][choice] < kImpossible)
+        (division->is_first[choice] ? other : set).forbidden.emplace_back(division->variable, choice);
+    open_.emplace(other.bound, std::move(other));
     open_.emplace(set.bound, std::move(set));
   }
 
@@ -103,23 +102,49 @@ class BranchAndBound {
     return same <= over->price || same >= under->price ? price : same;
   }
 
-  /// At the peak of the solution: the choice with the largest difference between its memory and the minimum for its
-  /// variable.
-  [[nodiscard]] std::optional<std::pair<std::uint32_t, std::uint32_t>> widest_choice(const Problem& rest,
-                                                                                     const PricedSolution& over) const {
-    std::int64_t widest = 0;
-    std::optional<std::pair<std::uint32_t, std::uint32_t>> found;
+  /// A division of a set of choices in two, by the choices of a variable.
+  struct Division {
+    std::uint32_t variable = 0;
+    std::vector<bool> is_first;  // by choice
+  };
+
+  /// Divides by the variable with the largest difference between its memory, at the peak of `over`, and its minimum
+  /// there: into choices with at least this memory and choices with less. If there is none, divides by a variable of
+  /// the largest use of a pair: into its choice and all others. Returns nullopt if no choices have a lower peak.
+  [[nodiscard]] std::optional<Division> division_of(const Problem& rest, const PricedSolution& over) const {
+    std::map<std::uint32_t, std::vector<std::int64_t>> bytes;  // at the peak, by variable
+    std::int64_t widest = 0, largest = 0;
+    std::optional<Division> found;
     for (const MemoryUse::Use& use : use_.uses()) {
-      if (use.a != use.b || over.peak.point < use.begin || use.end <= over.peak.point) continue;
-      std::int64_t least = use.bytes[over.choices[use.a]];
-      for (std::size_t choice = 0; choice < use.bytes.size(); ++choice)
-        if (rest.costs[use.a][choice] < kImpossible) least = std::min(least, use.bytes[choice]);
-      if (use.bytes[over.choices[use.a]] - least <= widest) continue;
-      widest = use.bytes[over.choices[use.a]] - least;
-      found = {use.a, over.choices[use.a]};
+      if (over.peak.point < use.begin || use.end <= over.peak.point) continue;
+      if (use.a == use.b) {
+        std::vector<std::int64_t>& sums = bytes[use.a];
+        sums.resize(use.bytes.size());
+        for (std::size_t choice = 0; choice < sums.size(); ++choice) sums[choice] += use.bytes[choice];
+        continue;
+      }
+      const std::int64_t of_pair = use.bytes[over.choices[use.a] * rest.costs[use.b].size() + over.choices[use.b]];
+      for (const std::uint32_t variable : {use.a, use.b}) {
+        if (of_pair <= largest || std::ranges::count_if(rest.costs[variable], is_possible) < 2) continue;
+        largest = of_pair;
+        found = {variable, std::vector<bool>(rest.costs[variable].size())};
+        found->is_first[over.choices[variable]] = true;
+      }
+    }
+    for (const auto& [variable, sums] : bytes) {
+      const std::int64_t own = sums[over.choices[variable]];
+      std::int64_t least = own;
+      for (std::size_t choice = 0; choice < sums.size(); ++choice)
+        if (is_possible(rest.costs[variable][choice])) least = std::min(least, sums[choice]);
+      if (own - least <= widest) continue;
+      widest = own - least;
+      found = {variable, {}};
+      for (const std::int64_t sum : sums) found->is_first.push_back(sum >= own);
     }
     return found;
   }
+
+  static bool is_possible(std::int64_t cost) { return cost < kImpossible; }
 
   static constexpr int kPrices = 4;  // maximum number of prices for each set
 

@@ -23,8 +23,9 @@ inline const Solution kNoSolution{{}, kImpossible, 0};
 
 /// Finds them by branch and bound. `known` are choices within the limit, or kNoSolution. Each set of choices gets a
 /// lower bound from prices of memory: at any price, the memory of choices within the limit costs at most the price of
-/// the limit. The set with the lowest bound is divided next, by the variable with the largest memory above its minimum.
-/// Returns `known` with a bound if it finds no better choices.
+/// the limit. The set with the lowest bound is divided next, by the variable with the largest memory above its minimum:
+/// into the choices with at least this memory, and those with less. Returns `known` with a bound if it finds no better
+/// choices.
 [[nodiscard]] Solution solve_within(const Problem& problem, const MemoryUse& use, std::int64_t limit,
                                     const Solution& known, const SearchLimits& limits);
 

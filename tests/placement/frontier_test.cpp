@@ -89,7 +89,7 @@ TEST_CASE("branch and bound finds the least cost within a limit of memory") {
       CAPTURE(seed);
       CAPTURE(limit);
       const Solution solution =
-          solve_within(limited.problem, limited.use, limit, {slim.choices, slim.value, 0}, {.solves = 200});
+          solve_within(limited.problem, limited.use, limit, {slim.choices, slim.value, 0}, {.solves = 100});
       const std::int64_t least = least_within(limited, limit);
       CHECK(limited.use.peak(limited.problem, solution.choices).bytes <= limit);
       CHECK(solution.value == limited.problem.value(solution.choices));
@@ -100,6 +100,57 @@ TEST_CASE("branch and bound finds the least cost within a limit of memory") {
     }
   }
   CHECK(exact * 100 >= runs * 95);
+}
+
+/// Layers with a variable, whose memory is in use during the whole step, and an op. Most choices of a variable take
+/// equally much memory, the others take half and need a message. So the costs differ in large steps.
+Limited layers(test::Dice& dice) {
+  constexpr std::uint32_t kLayers = 8, kChoices = 6;
+  constexpr std::int64_t kMessage = 5000, kHalved = 4;
+  Limited made;
+  const auto below = [&](std::int64_t most) { return static_cast<std::int64_t>(dice.below(most)); };
+  for (std::uint32_t layer = 0; layer < kLayers; ++layer) {
+    const std::int64_t whole = (4 + below(8)) * 1024;
+    std::vector<std::int64_t> costs, bytes, of_op;
+    for (std::int64_t choice = 0; choice < kChoices; ++choice) {
+      costs.push_back((choice < kHalved ? 0 : kMessage) + below(200));
+      bytes.push_back(choice < kHalved ? whole : whole / 2);
+      of_op.push_back(below(300));
+    }
+    const std::uint32_t variable = made.problem.add(std::move(costs));
+    made.problem.add(std::move(of_op));
+    made.use.add({0, 1, variable, variable, std::move(bytes)});
+  }
+  const auto add_edge = [&](std::uint32_t a, std::uint32_t b) {
+    Problem::Edge edge{a, b, {}};
+    for (std::uint32_t pair = 0; pair < kChoices * kChoices; ++pair)
+      edge.costs.push_back(pair / kChoices == pair % kChoices ? 0 : kMessage + below(100));
+    made.problem.edges.push_back(std::move(edge));
+  };
+  for (std::uint32_t layer = 0; layer < kLayers; ++layer) {
+    add_edge(2 * layer, 2 * layer + 1);
+    if (layer > 0) add_edge(2 * layer - 1, 2 * layer + 1);
+  }
+  return made;
+}
+
+TEST_CASE("branch and bound proves a bound near the cost if many choices take equally much memory") {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    CAPTURE(seed);
+    test::Dice dice(seed);
+    const Limited limited = layers(dice);
+    const Solution fastest = solve(limited.problem);
+    const std::int64_t most = limited.use.peak(limited.problem, fastest.choices).bytes;
+    const LayoutFrontier::Point slim = frontier(limited.problem, limited.use, fastest).points.back();
+    for (const int quarter : {1, 2, 3}) {
+      CAPTURE(quarter);
+      const std::int64_t limit = most - (most - slim.bytes) * quarter / 4;
+      const Solution solution =
+          solve_within(limited.problem, limited.use, limit, {slim.choices, slim.value, 0}, {.solves = 100});
+      CHECK(limited.use.peak(limited.problem, solution.choices).bytes <= limit);
+      CHECK(solution.value - solution.bound <= solution.bound * 3 / 100);
+    }
+  }
 }
 
 TEST_CASE("a price of memory makes choices dearer by at most the price of their peak") {
