@@ -33,6 +33,8 @@ class RegionText {
 
   /// Adds an array. Value::index is its number among the arrays.
   Value array(DType dtype, std::string_view access);
+  /// The region has rows of `row` elements.
+  void rows(std::int64_t row) { row_ = row; }
   Value call(std::string function, std::vector<Value> inputs);
   void store(Value value, Value array) { stores_.push_back({value, array.index}); }
   [[nodiscard]] std::string str() const;
@@ -48,6 +50,7 @@ class RegionText {
   };
   [[nodiscard]] std::size_t number(Value value) const { return value.is_call ? count_ + value.index : value.index; }
 
+  std::int64_t row_ = 0;
   std::string arrays_;
   std::size_t count_ = 0;  // of arrays
   std::vector<Call> calls_;

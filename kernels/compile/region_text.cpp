@@ -14,7 +14,7 @@ RegionText::Value RegionText::call(std::string function, std::vector<Value> inpu
 }
 
 std::string RegionText::str() const {
-  std::string text = arrays_;
+  std::string text = row_ > 1 ? formatted("rows {}\n", row_) + arrays_ : arrays_;
   for (const Call& call : calls_) {
     text += "call " + call.function;
     for (const Value input : call.inputs) text += formatted(" {}", number(input));

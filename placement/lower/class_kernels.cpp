@@ -8,8 +8,9 @@ namespace ferry {
 namespace {
 
 /// Fusing kernels that work by rows pays only for values too large for the second-level cache: a value must have at
-/// least kRowsPay × fuse_from elements, and each row at least fuse_from / kShortestRow elements.
-constexpr std::int64_t kRowsPay = 32, kShortestRow = 64;
+/// least kRowsPay × fuse_from elements, and each row at least fuse_from / kShortestRow elements. Sums can be compiled
+/// together with elementwise ops, so they pay for all values of fuse_from elements, with rows of a quarter as many.
+constexpr std::int64_t kRowsPay = 32, kShortestRow = 64, kShortestSum = 4 * kShortestRow;
 
 }  // namespace
 
@@ -69,9 +70,11 @@ void ClassKernels::push_on_host(const Instruction& instruction) {
 void ClassKernels::store_row_length(const Node& node) {
   const Buffer& first = role_.buffers[in_[0]];
   const auto elements = elements_of(first);
-  if (plan_.facts.fuse_from == 0 || elements < kRowsPay * plan_.facts.fuse_from) return;
+  const std::int64_t from = plan_.facts.fuse_from;
+  const bool is_sum = node.def->name == "Sum";
+  if (from == 0 || elements < (is_sum ? from : kRowsPay * from)) return;
   const std::int64_t row = row_of(*facts_.kernel, setup_of(node));
-  if (row > 0 && row * kShortestRow >= plan_.facts.fuse_from) plan_.facts.rows[out_[0]] = row;
+  if (row > 0 && row * (is_sum ? kShortestSum : kShortestRow) >= from) plan_.facts.rows[out_[0]] = row;
 }
 
 /// For an op that joins its inputs, such as a concat, lets kernels write the inputs directly to their positions in the

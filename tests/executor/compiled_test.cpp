@@ -17,10 +17,13 @@
 #include "kernels/compile/region_compiler.hpp"
 #include "kernels/device.hpp"
 #include "ops/control/state.hpp"
+#include "ops/gradient/gradient.hpp"
 #include "ops/math/activation.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/random.hpp"
+#include "ops/math/reduce.hpp"
+#include "ops/nn/norm.hpp"
 #include "tests/support/dice.hpp"
 #include "tests/support/temp_folder.hpp"
 #include "tests/support/throws.hpp"
@@ -178,6 +181,50 @@ TEST_CASE("broadcast inputs, values in place and values of several dtypes have t
   check_same(g, request);
 }
 
+TEST_CASE_TEMPLATE(
+    "sums of rows have the same bits when they are compiled with elementwise ops, for special values too", T, float,
+    double, std::int32_t, std::int64_t) {
+  for (const std::int64_t row : {3, 16, 31, 64}) {
+    Graph g;
+    const Tensor left = special<T>(2), right = special<T>(3);
+    const std::int64_t rows = left.count() / row;
+    const Value x = g.input("x", dtype_of<T>(), {rows, row}), y = g.input("y", dtype_of<T>(), {rows, row});
+    const Value scale = g.input("scale", dtype_of<T>(), {row}), one = g.input("one", dtype_of<T>(), {rows, 1});
+    const Value first = sum(x, {1}, true), around = x - first * one, second = sum(square(around) + y, {1}, true);
+    RunRequest request;
+    request.fetches = {first, around, second, sum(y * x, {1}), select(less(around, second), around * scale + one, y)};
+    const auto part = [](const Tensor& from, const Shape& shape) {
+      const std::size_t bytes = Tensor(from.dtype(), shape.sizes()).bytes().size();
+      return Tensor::copy_of(from.dtype(), shape.sizes(), from.bytes().first(bytes));
+    };
+    request.feeds = {{"x", part(left, x.shape())},
+                     {"y", part(right, y.shape())},
+                     {"scale", part(right, scale.shape())},
+                     {"one", part(left, one.shape())}};
+    check_same(g, request);
+  }
+}
+
+TEST_CASE("norms of rows, and their gradients, have the same bits when they are compiled") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {6, 40, 96}), mask = g.input("mask", DType::float32, {40, 96});
+  const Value scale = g.variable("scale", uniform(g, {96}, 0.5, 2));
+  const Value offset = g.variable("offset", normal(g, {96}));
+  const Value y = layer_norm(x + mask, scale, offset), z = rms_norm(y * 2.0, scale, {-1});
+  RunRequest request;
+  request.fetches = {y, z};
+  for (const Value& gradient : gradients(sum(z * y), {x, scale, offset})) request.fetches.push_back(gradient);
+  Dice dice(3);
+  for (const Value& value : {x, mask}) {
+    Tensor fed(DType::float32, value.shape().sizes());
+    for (float& element : fed.mutable_data<float>()) element = static_cast<float>(dice.below(2001)) / 500 - 2;
+    request.feeds[value.name()] = fed;
+  }
+  const std::size_t before = cached();
+  check_same(g, request);
+  CHECK((!has_compiler() || cached() > before));
+}
+
 TEST_CASE("an optimizer's steps have the same bits when they are compiled in the middle of a run") {
   Graph g;
   const Value w = g.variable("w", normal(g, {300, 40})), m = g.variable("m", normal(g, {300, 40}));
@@ -244,7 +291,10 @@ TEST_CASE("damaged objects are refused, or loaded without access to other memory
   CHECK(refused > 1000);
   for (const char* const bad :
        {"", "array float99 each\n", "call Exp.float32 0\n", "array float32 each\ncall None.float32 0\n",
-        "array float32 each\nstore 7 0\n", "array float32 each\nstore 0 7\n", "else\n"}) {
+        "array float32 each\nstore 7 0\n", "array float32 each\nstore 0 7\n", "else\n",
+        "array float32 each\ncall Sum.float32 0\n", "rows 8\narray float32 each\ncall Sum.int32 0\n",
+        "rows 8\narray float32 row\ncall Sum.float32 0\n",
+        "rows 8\narray float32 each\narray float32 row_written\nstore 0 1\n"}) {
     std::string why;
     const std::string_view wrong = bad;
     const bool made = compiler->compile(wrong.data(), wrong.size(), "x86-64", take, &why);
