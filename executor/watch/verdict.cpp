@@ -42,6 +42,19 @@ const TaskStatus& at(std::span<const TaskStatus> tasks, std::int64_t task) {
   return tasks[task];
 }
 
+/// Whether this process hears from another task of the host of `task`, another host than this one.
+bool hears_host_of(std::span<const TaskStatus> tasks, const TaskStatus& task) {
+  return std::ranges::any_of(tasks, [&](const TaskStatus& other) {
+    return !other.on_this_machine && other.host == task.host && other.known && other.silent < kFresh &&
+           other.pulse.doing != Doing::left;
+  });
+}
+
+/// Whether another task of the host of `task`, which sees the state of its process, should reach the verdict first.
+bool waits_for_neighbor(std::span<const TaskStatus> tasks, const TaskStatus& task, Duration patience) {
+  return !task.on_this_machine && task.silent < patience + patience / 2 && hears_host_of(tasks, task);
+}
+
 /// The texts of ops have the numbers of shards, since plans call them tasks.
 void explain_shards(Error& error, std::span<const TaskStatus> tasks) {
   if (tasks[0].process >= 0) error.note("with --invariant, each task of a graph or of its ops is a shard");
@@ -113,9 +126,17 @@ LostTask silent(std::span<const TaskStatus> tasks, const TaskStatus& task, const
                                        " is cut: " + tasks_text(lost) + " cannot be heard here" + since + ", but " +
                                        who(*third) + " hears from there"),
             "look at the network between these two hosts", task.pulse.task};
-  return {Error(Code::peer_lost, tasks_text(lost) + " of host " + task.host + " cannot be heard" + since +
-                                     ": the host is down, or its network is" + last_seen(task)),
-          "look at host " + task.host + " and its network", task.pulse.task};
+  if (hears_host_of(tasks, task))
+    return {Error(Code::stalled, who(task) + " cannot be heard" + since + ", but other tasks of host " + task.host +
+                                     " can: it was stopped (SIGSTOP or Ctrl-Z), or it was killed" + last_seen(task)),
+            "look at this process on host " + task.host + " (in the output of ps, T marks a stopped process)",
+            task.pulse.task};
+  return {
+      Error(Code::peer_lost, tasks_text(lost) + " of host " + task.host + " cannot be heard" + since + ": " +
+                                 (lost.size() > 1 ? "they were" : "it was") +
+                                 " stopped (SIGSTOP or Ctrl-Z), or the host or its network is down" + last_seen(task)),
+      "see whether host " + task.host + " answers (ping), and look at its processes (ps marks stopped ones by T)",
+      task.pulse.task};
 }
 
 JobVerdict verdict_on(LostTask loss, std::span<const TaskStatus> tasks, int teller, Duration patience) {
@@ -191,7 +212,7 @@ std::optional<JobVerdict> judge_lost(std::span<const TaskStatus> tasks, int self
       return other.pulse.task != number && !is_lost(other, patience) && awaits(other, number);
     });
     const bool crashed = task.on_this_machine && task.state == ProcessState::gone;
-    if (!is_lost(task, patience) || !(needed || crashed)) continue;
+    if (!is_lost(task, patience) || !(needed || crashed) || waits_for_neighbor(tasks, task, patience)) continue;
     LostTask loss = !task.on_this_machine ? silent(tasks, task, at(tasks, self))
                     : task.state == ProcessState::stopped
                         ? stopped(task)

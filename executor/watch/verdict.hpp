@@ -45,9 +45,10 @@ inline constexpr std::chrono::milliseconds kPatience{2200};
 inline constexpr std::chrono::seconds kFresh{1};
 
 /// Finds a task that can never continue. It is gone without having left the job (peer_lost). Or another task waits for
-/// it, and it is stopped (stalled) or not heard from (peer_lost). `tasks` are all tasks of the job, in order; `self` is
-/// a task of the calling process. A task in a debugger does not count as stopped. `patience`: kPatience, or more if
-/// tasks send pulses less often.
+/// it, and it is stopped (stalled) or not heard from (peer_lost). If this process hears from other tasks of its host,
+/// the task is stopped, and the verdict comes half of `patience` later: these tasks see what the process does. `tasks`
+/// are all tasks of the job, in order; `self` is a task of the calling process. A task in a debugger does not count as
+/// stopped. `patience`: kPatience, or more if tasks send pulses less often.
 [[nodiscard]] std::optional<JobVerdict> judge_lost(std::span<const TaskStatus> tasks, int self, Duration patience);
 
 /// The verdict for a task that has ended without a report, as its connection shows: `failure`. For tasks of other

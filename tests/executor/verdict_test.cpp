@@ -166,7 +166,36 @@ TEST_CASE("a host that nobody hears from is down, and its tasks are named") {
   REQUIRE(verdict);
   CHECK(verdict->culprit == 2);
   CHECK(verdict->code == Code::peer_lost);
-  CHECK(has(verdict->text, "tasks 2 and 3 of host b cannot be heard for 3 s: the host is down, or its network is"));
+  CHECK(
+      has(verdict->text,
+          "tasks 2 and 3 of host b cannot be heard for 3 s: they were stopped (SIGSTOP or Ctrl-Z), or the host or its "
+          "network is down; it was last seen in MatMul"));
+}
+
+TEST_CASE("a silent task is stopped if other tasks of its host can be heard, and these come to the verdict first") {
+  auto tasks = job(6);
+  waits(tasks[0], {3});
+  waits(tasks[2], {3});
+  tasks[3].silent = 3s;
+  for (const std::size_t other : {0, 1, 4, 5}) tasks[other].unheard.push_back(3);
+  CHECK(!judge_lost(tasks, 0, kPatience));  // task 2 sees that the process of task 3 is stopped
+  tasks[3].silent = 4s;
+  const auto verdict = judge_lost(tasks, 0, kPatience);
+  REQUIRE(verdict);
+  CHECK(verdict->culprit == 3);
+  CHECK(verdict->code == Code::stalled);
+  CHECK(
+      verdict->text.starts_with("task 3 (host b, process 103) cannot be heard for 4 s, but other tasks of host b "
+                                "can: it was stopped (SIGSTOP or Ctrl-Z), or it was killed; it was last seen in"));
+  CHECK(has(verdict->text, "\n  task 2 (host b, process 102) waits in receive"));
+  CHECK(has(verdict->text, "\n  try: look at this process on host b (in the output of ps, T marks"));
+  tasks[2].pulse.doing = Doing::left;  // its last heartbeat does not show that the host is up
+  tasks[3].silent = 3s;
+  const auto alone = judge_lost(tasks, 0, kPatience);
+  REQUIRE(alone);
+  CHECK(alone->code == Code::peer_lost);
+  CHECK(
+      has(alone->text, "task 3 of host b cannot be heard for 3 s: it was stopped (SIGSTOP or Ctrl-Z), or the host or"));
 }
 
 TEST_CASE("where another host still hears the silent one, the link is to blame") {

@@ -58,6 +58,22 @@ def with_words(*wanted):
     return found
 
 
+class Stopped(unittest.TestCase):
+    def test_a_task_beside_another_of_its_host(self):
+        graph = Path(os.environ["NETNS_DIR"]) / "four.pbtxt"
+        graph.write_text(ring(4, 1000))
+        with HostsJob("--hosts", "10.77.0.1:2,10.77.0.2:2", "--", FERRY, "run", graph, "--steps", "1000000000", "--print-every", "10") as job:
+            job.await_line(r"^\[0\] step ")
+            [last] = [p for p in job.processes() if b"RANK=3" in Path(f"/proc/{p}/environ").read_bytes().split(b"\0") and
+                      b"run" in Path(f"/proc/{p}/cmdline").read_bytes().split(b"\0")[1:2]]
+            os.kill(last, signal.SIGSTOP)
+            code, out = job.end()
+            self.assertEqual(code, 6, out)
+            self.assertRegex(out, r"(?m)^\[\d\] error: task 3 \(host h2, process \d+\) (was stopped|cannot be heard .* but other tasks of host h2 can)")
+            self.assertEqual(out.count("] error: "), 1, out)
+            job.await_all_gone()
+
+
 class Firewall(unittest.TestCase):
     def test_one_that_lets_no_udp_through(self):
         subprocess.run([NETNS, "drop", "1", "ip protocol udp"], check=True)
@@ -262,7 +278,7 @@ class Links(unittest.TestCase):
             code, out = job.end()
         self.assertEqual(code, 0, out)
         [why] = re.findall(r"(?m)^\[0\] warning: the job continues without task 2 \(host h3, process \d+\): (.*)", out)
-        self.assertRegex(why, r"task 2 of host h3 cannot be heard for \S+ s: the host is down, or its network is")
+        self.assertRegex(why, r"task 2 of host h3 cannot be heard for \S+ s: it was stopped \(SIGSTOP or Ctrl-Z\), or the host or its network is down")
         self.assertRegex(out, r"(?m)^warning: host 10\.77\.0\.3 .*; the job has gone on$")
         self.assertRegex(out, r"(?m)^\[0\] step 1000/1000")
         again = subprocess.run(list(map(str, [FERRY, *words, "--tasks", 3, "--threads", 1, "--replay-turns", self.folder / "turns", "--save",

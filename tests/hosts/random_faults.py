@@ -120,7 +120,7 @@ def strike(dice, processes):
     other = (host + dice.randrange(1, HOSTS)) % HOSTS
     own = " and ".join(str(host * EACH + i) for i in range(EACH))
     cut_off = [rf"tasks {own} of host h{host + 1} cannot be heard", rf"host h{host + 1} is cut off"]
-    unheard = rf"task {task}.* of host h{task // EACH + 1} cannot be heard"
+    unheard = rf"task {task}.* (of |\()host h{task // EACH + 1}(, process \d+\))? cannot be heard"
     heal = functools.partial(netns, "heal", host + 1)
     if what == "kill":
         os.kill(processes[task], signal.SIGKILL)
