@@ -12,8 +12,8 @@ enum class Launcher { mpirun, srun, mpich, tcp };
 
 struct LaunchVariable {
   /// The meaning of a variable. rank and size: the variables that ferry reads; each launcher of an MPI has one of each.
-  /// number: another variable that differs between tasks.
-  enum class Meaning { rank, size, number, other };
+  /// number: another variable that differs between tasks. address: the host or the port at which the tasks meet.
+  enum class Meaning { rank, size, number, address, other };
 
   std::string_view name;
   Launcher by;
@@ -37,18 +37,18 @@ inline constexpr LaunchVariable kLaunchVariables[] = {
     {"WORLD_SIZE", Launcher::tcp, LaunchVariable::Meaning::size, true},
     {"LOCAL_RANK", Launcher::tcp, LaunchVariable::Meaning::number, true},
     {"LOCAL_WORLD_SIZE", Launcher::tcp, LaunchVariable::Meaning::other, true},
-    {"MASTER_ADDR", Launcher::tcp, LaunchVariable::Meaning::other, true},
-    {"MASTER_PORT", Launcher::tcp, LaunchVariable::Meaning::other, true},
+    {"MASTER_ADDR", Launcher::tcp, LaunchVariable::Meaning::address, true},
+    {"MASTER_PORT", Launcher::tcp, LaunchVariable::Meaning::address, true},
     // Kubeflow's trainer sets these for programs of PyTorch and XGBoost.
     {"PET_NODE_RANK", Launcher::tcp, LaunchVariable::Meaning::rank},
     {"PET_NNODES", Launcher::tcp, LaunchVariable::Meaning::size},
     {"PET_NPROC_PER_NODE", Launcher::tcp, LaunchVariable::Meaning::other},
-    {"PET_MASTER_ADDR", Launcher::tcp, LaunchVariable::Meaning::other},
-    {"PET_MASTER_PORT", Launcher::tcp, LaunchVariable::Meaning::other},
+    {"PET_MASTER_ADDR", Launcher::tcp, LaunchVariable::Meaning::address},
+    {"PET_MASTER_PORT", Launcher::tcp, LaunchVariable::Meaning::address},
     {"DMLC_TASK_ID", Launcher::tcp, LaunchVariable::Meaning::rank},
     {"DMLC_NUM_WORKER", Launcher::tcp, LaunchVariable::Meaning::size},
-    {"DMLC_TRACKER_URI", Launcher::tcp, LaunchVariable::Meaning::other},
-    {"DMLC_TRACKER_PORT", Launcher::tcp, LaunchVariable::Meaning::other},
+    {"DMLC_TRACKER_URI", Launcher::tcp, LaunchVariable::Meaning::address},
+    {"DMLC_TRACKER_PORT", Launcher::tcp, LaunchVariable::Meaning::address},
     {"FERRY_RENDEZVOUS", Launcher::tcp, LaunchVariable::Meaning::other},
     {"FERRY_INTERFACE", Launcher::tcp, LaunchVariable::Meaning::other},
     {"FERRY_RENDEZVOUS_SERVED", Launcher::tcp, LaunchVariable::Meaning::other, true},

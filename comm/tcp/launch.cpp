@@ -13,11 +13,12 @@ namespace {
 struct Names {
   const char *rank, *size, *address, *port;
 };
+// ferry's own variables, which torchrun sets, too, and the variables of Kubeflow's trainer and of DMLC (MXNet).
+// Kubeflow's trainer sets them for torchrun, which starts the tasks and sets RANK and the other variables. Without
+// torchrun, the process itself is the task.
 constexpr Names kOwn = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"};
-// The variables of Kubeflow's trainer and of DMLC (MXNet). Kubeflow's trainer sets them for torchrun, which starts the
-// tasks and sets RANK and the other variables. Without torchrun, the process itself is the task.
-constexpr Names kOthers[] = {{"PET_NODE_RANK", "PET_NNODES", "PET_MASTER_ADDR", "PET_MASTER_PORT"},
-                             {"DMLC_TASK_ID", "DMLC_NUM_WORKER", "DMLC_TRACKER_URI", "DMLC_TRACKER_PORT"}};
+constexpr Names kKubeflow = {"PET_NODE_RANK", "PET_NNODES", "PET_MASTER_ADDR", "PET_MASTER_PORT"};
+constexpr Names kDmlc = {"DMLC_TASK_ID", "DMLC_NUM_WORKER", "DMLC_TRACKER_URI", "DMLC_TRACKER_PORT"};
 
 constexpr const char* kHowToLaunch =
     "set RANK, from 0, and WORLD_SIZE for each task, and either MASTER_ADDR and MASTER_PORT or FERRY_RENDEZVOUS; or "
@@ -35,12 +36,20 @@ int number_in(const char* name, int least, int most) {
   }
 }
 
-/// The variables of the launcher that started this process: RANK and its companions if any of them is set.
+/// Whether all variables are set that a task needs.
+bool are_complete(const Names& names) {
+  const bool meets = is_set("FERRY_RENDEZVOUS") || (is_set(names.address) && is_set(names.port));
+  return is_set(names.rank) && is_set(names.size) && meets;
+}
+
+/// The variables of the launcher that started this process: the first complete ones, so that a MASTER_ADDR of an image
+/// or a profile does not hide another launcher. If none are complete, the first with a rank or a size.
 const Names& names_here() {
-  for (const char* name : {kOwn.rank, kOwn.size, kOwn.address, kOwn.port})
-    if (is_set(name)) return kOwn;
-  for (const Names& names : kOthers)
-    if (is_set(names.rank) && is_set(names.size)) return names;
+  for (const Names* names : {&kOwn, &kKubeflow, &kDmlc})
+    if (are_complete(*names)) return *names;
+  if (is_set(kOwn.rank) || is_set(kOwn.size)) return kOwn;
+  for (const Names* names : {&kKubeflow, &kDmlc})
+    if (is_set(names->rank) && is_set(names->size)) return *names;
   return kOwn;
 }
 
@@ -76,7 +85,7 @@ std::optional<TcpOptions> tcp_launch(const std::optional<MpiLaunch>& numbers) {
       throw Error(Code::usage, "launch: " + first + " is set, " + name + " is not").hint(kHowToLaunch);
     }
   }
-  if (names.rank == kOthers[0].rank) require_one_in_a_pod();
+  if (names.rank == kKubeflow.rank) require_one_in_a_pod();
   TcpOptions options;
   options.tasks = numbered ? numbers->size : number_in(names.size, 1, 1 << 16);
   options.task = numbered ? numbers->rank : number_in(names.rank, 0, options.tasks - 1);

@@ -6,12 +6,14 @@
 #include <cstdlib>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/format.hpp"
 #include "base/process/environment.hpp"
 #include "base/system/clock.hpp"
 #include "base/system/interrupt.hpp"
 #include "base/system/log.hpp"
+#include "base/text.hpp"
 #include "comm/launch_variables.hpp"
 
 namespace ferry {
@@ -43,13 +45,14 @@ Launch over_pmi(const MpiLaunch& numbers, std::string reason, const ClusterOptio
 
 /// The variables that number the tasks of a launch over TCP: "RANK and WORLD_SIZE", or the names of another launcher.
 std::string names_of_numbers() {
-  std::string rank, size;
+  std::string rank;
   for (const LaunchVariable& variable : kLaunchVariables) {
     if (variable.by != Launcher::tcp || environment(variable.name.data()).empty()) continue;
-    if (rank.empty() && variable.meaning == LaunchVariable::Meaning::rank) rank = variable.name;
-    if (size.empty() && variable.meaning == LaunchVariable::Meaning::size) size = variable.name;
+    if (variable.meaning == LaunchVariable::Meaning::rank) rank = variable.name;
+    if (variable.meaning == LaunchVariable::Meaning::size && !rank.empty())
+      return rank + " and " + std::string(variable.name);
   }
-  return rank + " and " + size;
+  return rank;
 }
 
 /// Error(usage) unless the launcher of MPI and the variables of TCP agree on rank and size.
@@ -61,11 +64,17 @@ void require_agreement(const MpiLaunch& mpi, const TcpOptions& tcp) {
       .hint("choose by --transport mpi or --transport tcp, or unset the variables of another launch");
 }
 
-/// RANK or WORLD_SIZE, if it is the only variable of a launch over TCP that is set; else empty.
-std::string lone_variable() {
-  for (const char* name : {"RANK", "WORLD_SIZE"})
-    if (!environment(name).empty() && !tcp_launch()) return name;
-  return {};
+/// The variables that number the tasks of a launch over TCP, or have an address for it, if they are set and do not
+/// suffice for a launch.
+std::vector<LaunchVariable> incomplete_launch() {
+  std::vector<LaunchVariable> found;
+  if (tcp_launch()) return found;
+  for (const LaunchVariable& variable : kLaunchVariables) {
+    using enum LaunchVariable::Meaning;
+    const bool counts = variable.meaning == rank || variable.meaning == size || variable.meaning == address;
+    if (variable.by == Launcher::tcp && counts && !environment(variable.name.data()).empty()) found.push_back(variable);
+  }
+  return found;
 }
 
 /// Error(usage) if this process is one of several tasks that were not started by a launcher of MPI: over MPI each of
@@ -73,10 +82,12 @@ std::string lone_variable() {
 void require_no_other_launch() {
   const auto tcp = tcp_launch();
   const auto numbers = numbered_launch();
-  if (const std::string name = lone_variable(); !name.empty())
-    throw Error(Code::usage, "--transport mpi: {}={} is set, and no mpirun or srun --mpi=pmix has started this process",
-                as_is(name), environment(name.c_str()))
-        .hint("start the tasks by mpirun or srun --mpi=pmix, or unset {}", as_is(name));
+  for (const LaunchVariable& variable : incomplete_launch())
+    if (variable.meaning != LaunchVariable::Meaning::address)
+      throw Error(Code::usage,
+                  "--transport mpi: {}={} is set, and no mpirun or srun --mpi=pmix has started this process",
+                  as_is(variable.name), environment(variable.name.data()))
+          .hint("start the tasks by mpirun or srun --mpi=pmix, or unset {}", as_is(variable.name));
   const int tasks = tcp ? tcp->tasks : numbers ? numbers->size : 1;
   if (tasks == 1) return;
   throw Error(Code::usage,
@@ -85,6 +96,15 @@ void require_no_other_launch() {
       .hint(
           "leave --transport out, start the tasks by mpirun or srun --mpi=pmix, or unset the variables of another "
           "launch");
+}
+
+/// Error(usage) if only FERRY_RENDEZVOUS is set: each task would be a job of its own.
+void require_numbers() {
+  if (environment("FERRY_RENDEZVOUS").empty() || numbered_launch()) return;
+  throw Error(Code::usage, "launch: FERRY_RENDEZVOUS is set, RANK and WORLD_SIZE are not")
+      .hint(
+          "set RANK, from 0, and WORLD_SIZE for each task, or unset FERRY_RENDEZVOUS; --transport inproc is a job of "
+          "this process alone");
 }
 
 }  // namespace
@@ -126,6 +146,7 @@ Launch launch_of(const ClusterOptions& options) {
     if (const MpiFound found = find_mpi(); found.version.empty()) return over_pmi(*mpi, reason_of(found), options);
   if (by_mpi) return {Launch::By::mpi, mpi->size, mpi->rank, {}};
   if (by_tcp) return over_tcp(*std::move(tcp), options);
+  if (!tcp) require_numbers();
   return {};
 }
 
@@ -139,13 +160,19 @@ int launched_task(const ClusterOptions& options) {
 
 void warn_of_copies(const ClusterOptions& options) {
   if (options.transport != "auto") return;
-  if (const std::string name = lone_variable(); !name.empty())
-    log_warn(
-        formatted("{}={} is set, but no other variable of a launch: this process runs the whole job by itself\n  "
-                  "try: set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT for each task "
-                  "(docs/getting_started/rendezvous.md), or unset {}",
-                  as_is(name), environment(name.c_str()), as_is(name)));
   const auto numbers = numbered_launch();
+  if (const auto variables = incomplete_launch(); !numbers && !variables.empty()) {
+    std::vector<std::string> names, values;
+    for (const LaunchVariable& variable : variables) {
+      names.emplace_back(variable.name);
+      values.push_back(formatted("{}={}", as_is(variable.name), environment(variable.name.data())));
+    }
+    log_warn(join(values, " and ") + (values.size() == 1 ? " is" : " are") +
+             " set, but no other variable of a launch: this process runs the whole job by itself\n  "
+             "try: set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT for each task "
+             "(docs/getting_started/rendezvous.md), or unset " +
+             join(names, " and "));
+  }
   if (!numbers || numbers->size == 1 || numbers->rank != 0) return;
   log_warn("srun starts this program " + std::to_string(numbers->size) + " times (" + numbers->by +
            "), and each runs the whole job by itself\n  try: srun --mpi=pmix for Open MPI, srun --mpi=pmi2 for MPICH "

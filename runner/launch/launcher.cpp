@@ -11,6 +11,7 @@
 #include "base/system/log.hpp"
 #include "base/system/machine.hpp"
 #include "comm/backends.hpp"
+#include "comm/launch_variables.hpp"
 #include "runner/launch/hosts.hpp"
 #include "runner/launch/restart_waits.hpp"
 #include "runner/launch/slurm.hpp"
@@ -52,20 +53,36 @@ std::vector<HostTasks> placed_tasks(const LaunchOptions& options) {
       options.tasks, options.per_host);
 }
 
-/// Error(usage) under mpirun or srun with several tasks: each of them would be a launcher that runs the whole job.
+/// The launch over TCP that started this process, with the name of the variable that has the number of tasks.
+std::optional<MpiLaunch> launch_over_tcp() {
+  const auto tcp = tcp_launch();
+  if (!tcp) return std::nullopt;
+  const auto* const size = std::ranges::find_if(kLaunchVariables, [](const LaunchVariable& variable) {
+    return variable.by == Launcher::tcp && variable.meaning == LaunchVariable::Meaning::size &&
+           std::getenv(variable.name.data()) != nullptr;
+  });
+  return MpiLaunch{tcp->task, tcp->tasks, std::string(size->name)};
+}
+
+/// Error(usage) as one of several tasks of another launcher: each of them would be a launcher that runs the whole job.
 void require_one_launcher(const LaunchOptions& options) {
   std::optional<MpiLaunch> started;
   try {
     started = numbered_launch();
+    if (!started) started = launch_over_tcp();
   } catch (const Error&) {
     return;  // the variables are not clear
   }
   if (!started || started->size == 1) return;
   const std::string many = std::to_string(started->size), command = options.command.front() + " …";
-  const std::string by = started->by.starts_with("SLURM_") ? "srun" : "mpirun";
+  const Launcher launcher = std::ranges::find(kLaunchVariables, started->by, &LaunchVariable::name)->by;
+  const std::string by = launcher == Launcher::tcp    ? "another launcher"
+                         : launcher == Launcher::srun ? "srun"
+                                                      : "mpirun";
   throw Error(Code::usage, "ferry launch: " + by + " starts it " + many + " times (" + started->by +
                                "), and each would run the whole job")
-      .hint("either alone: ferry launch -n " + many + " -- " + command + " or " + by + " -n " + many + " " + command);
+      .hint("either alone: ferry launch -n " + many + " -- " + command + " or " +
+            (launcher == Launcher::tcp ? command + " by the other launcher" : by + " -n " + many + " " + command));
 }
 
 /// Whether a restart may help. It does not if the command, a file or the plan is wrong, or if somebody stopped the job.

@@ -181,7 +181,7 @@ void fail_with_other_size(const std::string& place) {
 }
 
 std::pair<std::optional<TcpOptions>, std::optional<Error>> launch(
-    std::initializer_list<std::pair<const char*, const char*>> variables) {
+    const std::vector<std::pair<const char*, const char*>>& variables) {
   for (const auto& [name, value] : variables) setenv(name, value, 1);
   std::optional<TcpOptions> options;
   auto error = error_in([&] { options = tcp_launch(); });
@@ -206,6 +206,27 @@ TEST_CASE("the variables of a launch with a notice") {
   const auto half = launch({{"RANK", "1"}, {"FERRY_RENDEZVOUS", "file:/shared/job"}});
   REQUIRE(half.second.has_value());
   CHECK(has(half.second->text(), "launch: RANK is set, WORLD_SIZE is not"));
+}
+
+TEST_CASE("the first launcher with complete variables numbers the tasks") {
+  using Variables = std::vector<std::pair<const char*, const char*>>;
+  const std::vector<Variables> all = {
+      {{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "h"}, {"MASTER_PORT", "1"}},
+      {{"PET_NODE_RANK", "1"}, {"PET_NNODES", "2"}, {"PET_MASTER_ADDR", "h"}, {"PET_MASTER_PORT", "2"}},
+      {{"DMLC_TASK_ID", "1"}, {"DMLC_NUM_WORKER", "2"}, {"DMLC_TRACKER_URI", "h"}, {"DMLC_TRACKER_PORT", "3"}}};
+  for (std::size_t first = 0; first < all.size(); ++first) {
+    for (std::size_t other = 0; other < all.size(); ++other) {
+      for (std::size_t stray = 0; stray < all[other].size(); ++stray) {
+        Variables variables = all[first];
+        if (other > first) variables.insert(variables.end(), all[other].begin(), all[other].end());
+        if (other < first) variables.push_back(all[other][stray]);
+        const auto [options, error] = launch(variables);
+        REQUIRE(!error);
+        REQUIRE(options.has_value());
+        CHECK(options->port == static_cast<int>(first) + 1);
+      }
+    }
+  }
 }
 
 TEST_CASE("a place that cannot be is told, without its password") {

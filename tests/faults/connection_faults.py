@@ -63,8 +63,14 @@ def case_046_a_variable_is_missing():
         expect(alone(**dict(there, MASTER_PORT=port)), 2, f"launch: MASTER_PORT {port}: not a whole number", "try: set RANK")
     expect(alone(**dict(there, WORLD_SIZE="0")), 2, "launch: WORLD_SIZE 0: not a whole number", "try: set RANK")
     expect(alone("--transport", "tcp"), 2, "--transport tcp: RANK and WORLD_SIZE are not set")
-    # Variables of some image, which nobody meant as a launch.
-    expect(alone(MASTER_ADDR="127.0.0.1", MASTER_PORT="29500"), 0)
+    expect(alone(FERRY_RENDEZVOUS="file:/a/b", FERRY_SECRET="0123456789abcdef0"), 2, "FERRY_RENDEZVOUS is set, RANK and WORLD_SIZE are not")
+    expect(alone("--transport", "inproc", FERRY_RENDEZVOUS="file:/a/b"), 0)
+    expect(alone(FERRY_RENDEZVOUS="file:/a/b", OMPI_COMM_WORLD_RANK="0", OMPI_COMM_WORLD_SIZE="1"), 0)
+    expect(alone(MASTER_ADDR="127.0.0.1", MASTER_PORT="29500"), 0,
+           "warning: MASTER_ADDR=127.0.0.1 and MASTER_PORT=29500 are set, but no other variable of a launch: this process runs the whole job",
+           "or unset MASTER_ADDR and MASTER_PORT")
+    expect(alone(PET_NODE_RANK="1"), 0, "warning: PET_NODE_RANK=1 is set, but no other variable of a launch")
+    expect(alone(PET_NODE_RANK="1", PET_NNODES="2", MASTER_ADDR="h1"), 2, "PET_NODE_RANK is set, PET_MASTER_ADDR is not")
     for name in "RANK", "WORLD_SIZE":
         expect(alone(**{name: "3"}), 0, f"warning: {name}=3 is set, but no other variable of a launch", "try: set RANK")
     assert alone(RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="1")[2] == ""

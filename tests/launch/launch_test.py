@@ -91,6 +91,16 @@ class Ends(unittest.TestCase):
         code, out, err = launch("-n", 3, "echo", "a", env=dict(os.environ, **step))
         self.assertEqual((code, out), (2, ""))
         self.assertIn("srun starts it 4 times (SLURM_STEP_NUM_TASKS)", err)
+        tcp = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
+        kubeflow = {"PET_NODE_RANK": "1", "PET_NNODES": "2", "PET_MASTER_ADDR": "127.0.0.1", "PET_MASTER_PORT": "1", "MASTER_ADDR": "h1"}
+        for variable, others in ("WORLD_SIZE", tcp), ("PET_NNODES", kubeflow):
+            code, out, err = launch("-n", 3, "echo", "a", env=dict(os.environ, **others))
+            self.assertEqual((code, out), (2, ""))
+            self.assertIn(f"error: ferry launch: another launcher starts it 2 times ({variable}), and each would run the whole job\n"
+                          "  try: either alone: ferry launch -n 2 -- echo … or echo … by the other launcher\n", err)
+        code, out, err = launch("-n", 2, "--", FERRY, "launch", "-n", 3, "echo", "a")
+        self.assertEqual((code, out), (2, ""), err)
+        self.assertIn("another launcher starts it 2 times (WORLD_SIZE)", err)
         for alone in dict(size, OMPI_COMM_WORLD_RANK="0", OMPI_COMM_WORLD_SIZE="1"), dict(step, SLURM_PTY_PORT="40000"):
             self.assertEqual(launch("-n", 1, "echo", "a", env=dict(os.environ, **alone)), (0, "a\n", ""))
 
