@@ -48,12 +48,18 @@ Socket make_stop_event() {
   return event;
 }
 
-/// The address of interface `name`; if there is none, of host `name`; loopback if `name` is empty.
+/// The address of interface `name`; if there is none, of host `name`; loopback if `name` is empty. An error lists the
+/// interfaces.
 Address address_of(const std::string& name) {
+  if (name.empty()) return net::loopback_address();
   try {
-    return name.empty() ? net::loopback_address() : net::interface_address(name);
-  } catch (const Error&) {
-    return net::resolve(name, 0, "rendezvous").front();
+    return net::interface_address(name);
+  } catch (const Error& no_interface) {
+    try {
+      return net::resolve(name, 0, "rendezvous").front();
+    } catch (const Error&) {
+      throw Error(no_interface);
+    }
   }
 }
 

@@ -72,7 +72,7 @@ class Ends(unittest.TestCase):
                             ("--hosts", "a", "--hostfile", "b", "true"): "exclude each other", ("-x", "NOT_SET_HERE", "true"): "it is not set here",
                             ("-x", "RANK=3", "true"): "-x RANK=3: ferry launch itself gives each task its RANK",
                             ("-x", "FERRY_RENDEZVOUS=file:/a/b", "true"): "-x FERRY_RENDEZVOUS: the tasks of ferry launch meet",
-                            ("-n", "1", "--interface", "no-such", "true"): "no-such"}.items():
+                            ("-n", "1", "--interface", "no-such", "true"): "interface 'no-such': this host has no such one\n  it has lo (127.0.0.1)"}.items():
             code, out, err = launch(*words)
             self.assertEqual((code, out), (2, ""), words)
             self.assertIn(says, err)
