@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "base/format.hpp"
 #include "base/ranges.hpp"
 #include "base/text.hpp"
 #include "comm/backends.hpp"
 #include "comm/launch_variables.hpp"
+#include "comm/transport.hpp"
 #include "executor/cluster.hpp"
 #include "kernels/device.hpp"
 #include "kernels/kernel.hpp"
@@ -140,6 +142,16 @@ Finding threads_finding(const Cluster& cluster) {
   return {"threads", std::to_string(threads), threads};
 }
 
+/// The first line of an error; the command prints the rest at its end.
+std::string first_line(const Error& error) {
+  return error.text().substr(0, error.text().find('\n'));
+}
+
+/// The finding of a process that has not become a task of its job, because of `error`.
+Finding no_job_finding(const Error& error) {
+  return {"job", "none", {{"error", first_line(error)}}};
+}
+
 Finding job_finding(const Cluster& cluster) {
   const std::string_view transport = cluster.transport(cluster.rank()).name();
   return {"job",
@@ -147,7 +159,8 @@ Finding job_finding(const Cluster& cluster) {
           {{"task", cluster.rank()}, {"tasks", cluster.size()}, {"transport", transport}}};
 }
 
-std::vector<Finding> examine(const Cluster& cluster) {
+/// `mpi`, `job`: findings that depend on the launcher's variables.
+std::vector<Finding> examine(const Cluster& cluster, Finding mpi, Finding job) {
   const Machine machine = this_machine();
   return {
       {"ferry", FERRY_VERSION ", built by " FERRY_COMPILER, {{"version", FERRY_VERSION}, {"compiler", FERRY_COMPILER}}},
@@ -160,15 +173,15 @@ std::vector<Finding> examine(const Cluster& cluster) {
       gpus_finding(cluster),
       kernels_finding(),
       compiler_finding(),
-      mpi_finding(),
+      std::move(mpi),
       launcher_finding(cluster.size() == 1),
       threads_finding(cluster),
-      job_finding(cluster)};
+      std::move(job)};
 }
 
 /// The findings of all tasks of the job. Collective: all tasks call it.
 std::vector<TaskFindings> examine_all(const Cluster& cluster) {
-  const std::string mine = packed(examine(cluster)) + "\n";
+  const std::string mine = packed(examine(cluster, mpi_finding(), job_finding(cluster))) + "\n";
   const std::vector<std::uint8_t> all =
       cluster.all_gather(std::span(reinterpret_cast<const std::uint8_t*>(mine.data()), mine.size()));
   const std::string text(all.begin(), all.end());
@@ -178,11 +191,30 @@ std::vector<TaskFindings> examine_all(const Cluster& cluster) {
   return tasks;
 }
 
-int doctor(bool as_json) {
+/// The findings of this process alone.
+std::vector<TaskFindings> examine_alone(const Error& error) {
+  Finding mpi{"mpi", "unknown", nlohmann::json::object()};
+  try {
+    mpi = mpi_finding();
+  } catch (const Error& unusable) {
+    mpi.text = first_line(unusable);
+  }
+  const Cluster alone = Cluster::over(inproc_transports(1));
+  return {{0, examine(alone, std::move(mpi), no_job_finding(error))}};
+}
+
+void report(std::span<const TaskFindings> tasks, bool as_json) {
+  print(as_json ? doctor_json(tasks) : doctor_text(tasks));
+}
+
+int doctor(bool as_json) try {
   const Cluster cluster = Cluster::connect();
   const std::vector<TaskFindings> tasks = examine_all(cluster);
-  if (cluster.rank() == 0) print(as_json ? doctor_json(tasks) : doctor_text(tasks));
+  if (cluster.rank() == 0) report(tasks, as_json);
   return 0;
+} catch (const Error& error) {
+  if (!error.is_told_elsewhere() && error.code() != Code::interrupted) report(examine_alone(error), as_json);
+  throw;
 }
 
 }  // namespace

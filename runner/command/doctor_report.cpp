@@ -126,6 +126,8 @@ std::vector<Finding> unpacked(std::string_view line) {
 }
 
 Readiness readiness(std::span<const TaskFindings> tasks) {
+  for (const TaskFindings& task : tasks)
+    if (const std::string error = data_of(task, "job").value("error", ""); !error.empty()) return {{}, error, {}};
   const auto library = [](const TaskFindings& task) { return data_of(task, "kernels").value("library", ""); };
   if (!std::ranges::all_of(tasks, [&](const TaskFindings& task) { return library(task) == library(tasks[0]); }))
     return {{},

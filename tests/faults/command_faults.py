@@ -6,6 +6,7 @@ and checks the exit code, the text on stderr, and that no output file was touche
 fails.
 """
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -241,6 +242,13 @@ def case_046_launcher_variable_missing():
     if MPIRUN:  # of a shell that mpirun had started, say
         refused(2, ["mpi: OMPI_COMM_WORLD_SIZE says 2 tasks, the world of Open MPI", "has 1", "or unset OMPI_COMM_WORLD_SIZE"], path,
                 env={"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"})
+
+
+def case_046_doctor_prints_its_table():
+    for env, why in (({"FERRY_MPI": "nonsense"}, "FERRY_MPI=nonsense"), ({"RANK": "0", "WORLD_SIZE": "2"}, "launch: RANK is set, MASTER_ADDR is not")):
+        code, output, errors = run("doctor", env=env)
+        assert code == 2 and f"error: {why}" in errors, (code, errors)
+        assert re.search(rf"(?s)^ferry  .*\nmemory  .*\njob +none\nnot ready +{why}[^\n]*\n$", output), output
 
 
 def case_052_missing_feed():

@@ -66,6 +66,12 @@ TEST_CASE("the uses that are ready, and the commands to type, follow from the fi
   for (const Case& each : cases) CHECK(conclusion(each.tasks) == each.expected);
 }
 
+TEST_CASE("a job that cannot begin is the conclusion") {
+  TaskFindings task = task_with("openblas", 200, "cubic", "", kNoMpi, 0);
+  task.findings.push_back({"job", "none", {{"error", "launch: RANK is set, MASTER_ADDR is not"}}});
+  CHECK(conclusion({task}) == "launch: RANK is set, MASTER_ADDR is not");
+}
+
 TEST_CASE("the last lines of the table are the conclusion") {
   const std::string text = doctor_text(std::vector{task_with("openblas", 200, "cubic", "", kNoMpi, 0)});
   CHECK(text.substr(text.find("ready for")) ==
