@@ -42,10 +42,15 @@ std::string this_owner() {
   return "process " + std::to_string(::getpid()) + " on " + this_host_name();
 }
 
+bool is_scarcity(int error) {
+  return error == ENOSPC || error == EDQUOT || error == EMFILE || error == ENFILE || error == EIO;
+}
+
 Error cannot_lock(const std::string& folder, int error) {
-  const bool full = error == ENOSPC || error == EDQUOT || error == EMFILE || error == ENFILE || error == EIO;
-  return Error(full ? Code::resource : Code::usage, "{:?}: cannot be used: its file \"lock\" cannot be written: {}",
-               folder, std::generic_category().message(error))
+  const bool full = is_scarcity(error);
+  return Error(full ? Code::resource : Code::usage,
+               "{:?}: cannot be used: its file \"lock\" cannot be opened or written: {}", folder,
+               std::generic_category().message(error))
       .hint(full ? "free space there, or name another folder" : "name a folder that this user may write");
 }
 
@@ -128,6 +133,7 @@ FolderLock::~FolderLock() {
 
 std::string folder_lock_text(const std::string& folder) {
   const Descriptor file = open_lock(lock_file(folder), O_RDONLY);
+  if (!file.open() && is_scarcity(errno)) throw cannot_lock(folder, errno);
   if (!file.open()) return {};
   const std::vector<std::string> lines = lines_of(file);
   return lines.size() < 2 ? std::string() : lines[1];

@@ -28,7 +28,8 @@ class [[nodiscard]] FolderLock {
   std::string own_file_;  // the path of "lock.process"; empty unless that file is the lock
 };
 
-/// The `text` with which the folder was locked last; empty when there is no lock file.
+/// The `text` with which the folder was locked last; empty when there is no lock file. Error(resource) if the file
+/// cannot be opened for lack of descriptors, or because the disk is broken.
 [[nodiscard]] std::string folder_lock_text(const std::string& folder);
 
 }  // namespace ferry

@@ -5,6 +5,7 @@
 #include <new>
 #include <string>
 
+#include "base/files/folder_lock.hpp"
 #include "base/hash.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
@@ -88,7 +89,12 @@ void CheckpointWriter::serve() {
     lock.unlock();
     std::optional<Error> failure;
     try {
-      write_all();
+      try {
+        write_all();
+      } catch (const Error&) {
+        require_folder();  // if the folder is gone, this is the reason of the error
+        throw;
+      }
     } catch (const GivenUp&) {
       clean_up();
     } catch (const Error& error) {
@@ -110,7 +116,16 @@ std::string CheckpointWriter::temporary() const {
   return hidden(options_.folder, name(), options_.job);
 }
 
+void CheckpointWriter::require_folder() const {
+  if (folder_lock_text(options_.folder) == options_.job) return;
+  throw Error(Code::file, "{:?}: was moved, deleted, replaced or locked by another job while this job saved to it",
+              options_.folder)
+      .note("its file \"lock\" is missing, or from another job")
+      .hint("start again with --resume and the folder that has the earlier checkpoints, and leave it in its place");
+}
+
 void CheckpointWriter::write_all() {
+  require_folder();  // make_folders() would make it again, without a lock
   options_.files->make_folders(temporary());
   write_shards();
   if (options_.process == 0) commit();
@@ -157,6 +172,7 @@ void CheckpointWriter::commit() {
 }
 
 void CheckpointWriter::prune() {
+  require_folder();
   const auto remove = [this](const std::string& name) {
     const std::string put_aside = hidden(options_.folder, name, options_.job);
     options_.files->rename_folder(options_.folder + "/" + name, put_aside);

@@ -34,7 +34,7 @@ class CheckpointWriter {
   struct Options {
     FileSystem* files = nullptr;
     std::string folder;
-    std::string job;  ///< unique; part of the names of incomplete checkpoints, so that no two jobs share one
+    std::string job;  ///< unique; the text of the folder's lock, and part of the names of incomplete checkpoints
     int process = 0, processes = 1;
     int keep = 1;
     RunSettings settings;  ///< of this run; the process of task 0 records them
@@ -55,7 +55,8 @@ class CheckpointWriter {
   /// From now on, adds a number to the steps in the names of checkpoints. Precondition: nothing is being written.
   void shift_names(std::int64_t by) { shift_ = by; }
   /// Removes all checkpoints except the newest `keep`. It first renames a checkpoint to a name that no checkpoint has.
-  /// A checkpoint that cannot be removed stays, with one warning. Precondition: nothing is being written.
+  /// A checkpoint that cannot be removed stays, with one warning. Error(file) if the folder does not have the job's
+  /// lock any more. Precondition: nothing is being written.
   void prune();
   /// Names of checkpoints that prune() leaves alone and does not count.
   void exclude_from_pruning(std::span<const std::string> names) { excluded_.insert(names.begin(), names.end()); }
@@ -68,6 +69,8 @@ class CheckpointWriter {
 
  private:
   void serve();
+  /// Error(file) unless the folder still has the job's lock.
+  void require_folder() const;
   void write_all();
   void write_shards();
   void commit();

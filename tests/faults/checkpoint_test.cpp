@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "base/files/folder_lock.hpp"
 #include "base/system/interrupt.hpp"
 #include "executor/session/checkpoints.hpp"
 #include "tests/support/faulty_files.hpp"
@@ -307,6 +308,46 @@ TEST_CASE("095 a second job in the same folder is refused while the first lives"
     CHECK(says(error, "process " + std::to_string(::getpid())));
   }
   CHECK_NOTHROW(Checkpoints(session, walk.request, {.folder = folder.path()}));
+}
+
+TEST_CASE("a folder that is moved, deleted or replaced while a job saves to it ends the job, and is not made again") {
+  const TempFolder folder;
+  const std::string used = folder / "used", moved = folder / "moved";
+  FaultyFiles files(1 << 30, FaultyFiles::Fault::full);
+  std::function<void()> disturb = [&] { fs::rename(used, moved); };
+  int saves = 0, at = 2;
+  SUBCASE("moved between two saves") {}
+  SUBCASE("moved during a save") {
+    at = 0;
+    files.before_write = [&] {
+      if (saves == 2 && fs::exists(used)) disturb();
+    };
+  }
+  SUBCASE("deleted") {
+    disturb = [&] { fs::remove_all(used); };
+  }
+  SUBCASE("replaced by a folder of another job") {
+    disturb = [&] {
+      fs::rename(used, moved);
+      fs::create_directory(used);
+      static_cast<void>(FolderLock(used, "another job"));
+    };
+  }
+  Walk walk;
+  Session session(walk.graph, cluster_of(1));
+  Checkpoints checkpoints(session, walk.request,
+                          {.folder = used, .every_steps = 2, .files = &files, .before_save = [&](int) {
+                             if (++saves == at) disturb();
+                           }});
+  walk.request.checkpoints = &checkpoints;
+  walk.request.steps = kSteps;
+  const Error error = error_of([&] { session.run(walk.request); });
+  CHECK(error.code() == Code::file);
+  CHECK(says(error, used));
+  CHECK(says(error, "was moved, deleted, replaced or locked by another job while this job saved to it"));
+  CHECK(saves == 2);
+  if (fs::exists(used)) CHECK(local_files().list(used) == std::vector<std::string>{"lock"});
+  if (fs::exists(moved)) CHECK(sound(moved) == std::vector<std::string>{"step-0000000002"});
 }
 
 TEST_CASE("096 any failed fsync is a failed save, and what was there can be loaded") {
