@@ -17,6 +17,7 @@
 
 #include "base/error.hpp"
 #include "base/files/open_file.hpp"
+#include "base/files/write_progress.hpp"
 #include "base/format.hpp"
 #include "base/hash.hpp"
 #include "base/random_bytes.hpp"
@@ -52,15 +53,21 @@ Error cannot_write(const std::string& path, std::uint64_t bytes, std::string_vie
   return e;
 }
 
-// Writes all pieces. Returns 0 or the errno.
+std::atomic<std::uint64_t> parts_written{0};
+
+// Writes all pieces. Syncs a large file after each part, so that no single call lasts long. Returns 0 or the errno.
 int write_pieces(int descriptor, Pieces pieces) {
-  constexpr std::size_t kMostAtOnce = 1u << 30;
+  constexpr std::size_t kMostAtOnce = std::size_t{128} << 20;
   for (std::span<const std::byte> piece : pieces) {
     while (!piece.empty()) {
       const ssize_t written =
           call_again([&] { return ::write(descriptor, piece.data(), std::min(piece.size(), kMostAtOnce)); });
       if (written < 0) return errno;
       piece = piece.subspan(static_cast<std::size_t>(written));
+      if (static_cast<std::size_t>(written) == kMostAtOnce &&
+          call_again([&] { return ::fdatasync(descriptor); }) != 0 && errno != EINVAL)  // EINVAL: a pipe or terminal
+        return errno;
+      ++parts_written;
     }
   }
   return 0;
@@ -320,6 +327,10 @@ std::string normal_path(const std::string& path) {
   std::string normal = std::filesystem::path(path).lexically_normal().string();
   while (normal.size() > 1 && normal.ends_with("/")) normal.pop_back();
   return normal;
+}
+
+std::uint64_t write_progress() noexcept {
+  return parts_written;
 }
 
 FileSystem& local_files() {

@@ -194,13 +194,15 @@ struct Checkpoints::State {
         [&](TaskSession& task) { return texts_of_parts(request.feeds, task.member()); });
     if (is_main()) settings = settings_now(request, parts);
     const Cluster& cluster = s.group().cluster();
+    const auto patience = s.group().of_first<Duration>([](TaskSession& task) { return task.member().limit().time; });
     CheckpointWriter::Options how{&files,
                                   options.folder,
                                   job,
                                   cluster.process_of(cluster.rank()),
                                   cluster.process_of(cluster.size() - 1) + 1,
                                   options.keep,
-                                  settings};
+                                  settings,
+                                  {options.clock, patience}};
     saver.emplace(options, request_text(request), std::move(how), cluster.local_tasks());
     restore_newest();
   }

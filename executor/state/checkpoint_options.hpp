@@ -21,7 +21,7 @@ struct CheckpointOptions {
   int keep = 3;                  ///< how many checkpoints are kept, the newest
   /// Continues from the newest undamaged checkpoint, if there is any. False: a folder that has checkpoints is an error.
   bool resume = false;
-  Clock* clock = nullptr;       ///< task 0 reads it; null: system_clock()
+  Clock* clock = nullptr;       ///< tells when a save is due, and how long one makes no progress; null: system_clock()
   FileSystem* files = nullptr;  ///< null: the machine's
   /// Called for each task of this process on the task's own thread, after the step of a checkpoint and before the
   /// checkpoint can be complete. So a run that resumes from the checkpoint finds everything that the call has written.

@@ -45,7 +45,11 @@ CheckpointSaver::CheckpointSaver(CheckpointOptions options, std::string request,
       requests_before_(saves_requested()),
       saved_at_(options_.clock->now()),
       looked_at_(saved_at_),
-      writer_(std::move(writer), tasks) {}
+      writer_(std::make_unique<CheckpointWriter>(std::move(writer), tasks)) {}
+
+CheckpointSaver::~CheckpointSaver() {
+  if (!writer_->end()) static_cast<void>(writer_.release());  // its thread hangs, and needs the writer
+}
 
 CheckpointSaver::TaskState& CheckpointSaver::state_of(int task) {
   return states_[std::find(tasks_.begin(), tasks_.end(), task) - tasks_.begin()];
@@ -108,8 +112,8 @@ std::int64_t CheckpointSaver::interval(std::int64_t boundaries) {
 
 CheckpointSaver::Answers CheckpointSaver::exchange_answers(const Boundary& boundary) {
   const bool is_first = boundary.transport.task() == 0;
-  const bool busy = !writer_.idle({});  // before failure(), which is only final when nothing is being written
-  const std::optional<Error> failure = writer_.failure();
+  const bool busy = !writer_->idle({});  // before failure(), which is only final when nothing is being written
+  const std::optional<Error> failure = writer_->failure();
   BlobWriter mine;
   mine.add(static_cast<int>(failure ? failure->code() : Code::ok)).add(failure ? failure->text() : std::string());
   mine.add(busy).add(preemption_requested()).add(saves_requested() - requests_before_);
@@ -124,7 +128,7 @@ CheckpointSaver::Answers CheckpointSaver::exchange_answers(const Boundary& bound
   for (std::size_t task = 0; task < all.size(); ++task) {
     if (all[task].empty()) {  // the task is lost
       boundary.variables.require_parts(boundary.transport);
-      writer_.set_process_lost(static_cast<int>(task));
+      writer_->set_process_lost(static_cast<int>(task));
       continue;
     }
     BlobReader reader(all[task]);
@@ -147,7 +151,7 @@ CheckpointSaver::Answers CheckpointSaver::exchange_answers(const Boundary& bound
 bool CheckpointSaver::await_writers(const Boundary& boundary) {
   for (;;) {
     check_interrupt();
-    static_cast<void>(writer_.idle(kWaitForWriter));
+    if (!writer_->idle(kWaitForWriter)) writer_->check_progress();
     if (const Answers answers = exchange_answers(boundary); !answers.busy) return answers.stop;
   }
 }
@@ -161,13 +165,13 @@ bool CheckpointSaver::save(const Boundary& boundary) {
   if (options_.before_save) options_.before_save(task);
   if (task == 0) saved_at_ = options_.clock->now();
   copy_parts(boundary.variables.first_parts(),
-             writer_.copies()[std::find(tasks_.begin(), tasks_.end(), task) - tasks_.begin()]);
+             writer_->copies()[std::find(tasks_.begin(), tasks_.end(), task) - tasks_.begin()]);
   const std::lock_guard lock(mutex_);
   if (++copied_ < tasks_.size()) return stop;
   copied_ = 0;
   Manifest head = boundary.head();
   head.step = boundary.step;
-  writer_.write(std::move(head));
+  writer_->write(std::move(head));
   return stop;
 }
 

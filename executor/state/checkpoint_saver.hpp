@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -33,6 +34,8 @@ class CheckpointSaver {
   /// `options` have a clock. `request`: Agreed::request of the request with the counted steps.
   CheckpointSaver(CheckpointOptions options, std::string request, CheckpointWriter::Options writer,
                   std::span<const int> tasks);
+  /// Ends the writer.
+  ~CheckpointSaver();
 
   [[nodiscard]] const std::string& request() const { return request_; }
   /// Error(usage) for any request except the one with the counted steps.
@@ -45,11 +48,11 @@ class CheckpointSaver {
   /// Notes that the task's present state has been read from a checkpoint, so it need not be saved.
   void restored(int task) { state_of(task).saved = state_of(task).boundaries; }
   /// From now on, adds a number to the steps in the names of checkpoints.
-  void shift_names(std::int64_t by) { writer_.shift_names(by); }
+  void shift_names(std::int64_t by) { writer_->shift_names(by); }
   /// CheckpointWriter::exclude_from_pruning() and prune(), in the process of task 0.
   void prune(std::span<const std::string> left) {
-    writer_.exclude_from_pruning(left);
-    writer_.prune();
+    writer_->exclude_from_pruning(left);
+    writer_->prune();
   }
   /// The step at which at_boundary() returned true; -1 if it did not, or after a call of this function.
   [[nodiscard]] std::int64_t take_stopped() { return stopped_.exchange(-1); }
@@ -90,7 +93,7 @@ class CheckpointSaver {
   TimePoint looked_at_;
   std::optional<TimePoint> requested_at_;  ///< when a request to save was last found
   std::int64_t looked_ = 0, interval_ = 1;
-  CheckpointWriter writer_;
+  std::unique_ptr<CheckpointWriter> writer_;
 };
 
 }  // namespace ferry

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/files/folder_lock.hpp"
+#include "base/files/write_progress.hpp"
 #include "base/hash.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
@@ -15,6 +16,8 @@ namespace {
 
 /// How often the process of task 0 looks for the files of the other processes.
 constexpr std::chrono::milliseconds kLookForParts{5};
+/// How often end() looks for progress.
+constexpr std::chrono::milliseconds kLookForProgress{50};
 constexpr std::uint64_t kMaxPartsBytes = 1 << 30;
 /// The beginning of the names of incomplete checkpoints.
 constexpr const char* kHidden = ".step-";
@@ -40,12 +43,13 @@ bool attempt(const F& change, const char* what) {
   }
 }
 
-/// Thrown when the writer is destroyed while it waits for the files of other processes.
+/// Thrown when the writer is ended while it waits for the files of other processes.
 struct GivenUp {};
 
 }  // namespace
 
-CheckpointWriter::CheckpointWriter(Options options, std::span<const int> tasks) : options_(std::move(options)) {
+CheckpointWriter::CheckpointWriter(Options options, std::span<const int> tasks)
+    : options_(std::move(options)), next_progress_(options_.progress.from_now()) {
   for (const int task : tasks) copies_.push_back({task, {}});
   try {
     thread_ = std::thread([this] { serve(); });
@@ -55,15 +59,19 @@ CheckpointWriter::CheckpointWriter(Options options, std::span<const int> tasks) 
   }
 }
 
-CheckpointWriter::~CheckpointWriter() {
+bool CheckpointWriter::end() {
   work_.change([this] { ending_ = true; });
+  while (!idle(kLookForProgress))
+    if (!check_progress()) return false;
   thread_.join();
+  return true;
 }
 
 void CheckpointWriter::write(Manifest head) {
   work_.change([&] {
     manifest_ = std::move(head);
     busy_ = true;
+    ++progress_;
   });
 }
 
@@ -74,6 +82,17 @@ bool CheckpointWriter::idle(Duration at_most) {
 
 void CheckpointWriter::set_process_lost(int process) {
   work_.change([&] { lost_.insert(process); });
+}
+
+bool CheckpointWriter::check_progress() {
+  const auto lock = work_.lock();
+  const std::uint64_t now = progress_ + write_progress();
+  if (!busy_ || std::exchange(seen_, now) != now) next_progress_ = options_.progress.from_now();
+  if (!next_progress_.expired()) return true;
+  failure_ = Error(Code::stalled, "checkpoint of step {}: writing to {:?} has made no progress for {}", manifest_.step,
+                   options_.folder, seconds_text(options_.progress.time))
+                 .hint("see whether the file system of this folder answers; --deadline gives it more time");
+  return false;
 }
 
 std::optional<Error> CheckpointWriter::failure() {
@@ -142,8 +161,10 @@ void CheckpointWriter::write_shards() {
       one[part.name] = {
           part.dtype, part.part.whole, {{copy.task, part.part.begin, part.part.sizes, hex_digest(part.bytes.span())}}};
       merge(manifest_.variables, one);
+      ++progress_;
     }
     write_tensors(*options_.files, folder + "/" + shard_name(copy.task), tensors);
+    ++progress_;
   }
   if (options_.process > 0)
     options_.files->write(folder + "/" + parts_file(options_.process), parts_text(manifest_.variables));
@@ -152,12 +173,14 @@ void CheckpointWriter::write_shards() {
 SavedVariables CheckpointWriter::parts_of(int process) {
   const std::string path = temporary() + "/" + parts_file(process);
   while (!options_.files->exists(path)) {
+    ++progress_;
     auto lock = work_.lock();
     if (work_.wait_for(lock, kLookForParts, [&] { return ending_ || lost_.contains(process); })) {
       if (ending_) throw GivenUp();
       return {};
     }
   }
+  ++progress_;
   SavedVariables parts = parse_parts(options_.files->read(path, kMaxPartsBytes).text(), path);
   options_.files->remove(path);
   return parts;
@@ -176,6 +199,11 @@ void CheckpointWriter::prune() {
   const auto remove = [this](const std::string& name) {
     const std::string put_aside = hidden(options_.folder, name, options_.job);
     options_.files->rename_folder(options_.folder + "/" + name, put_aside);
+    if (options_.files->is_folder(put_aside))
+      for (const std::string& file : options_.files->list(put_aside)) {
+        options_.files->remove(put_aside + "/" + file);
+        ++progress_;
+      }
     options_.files->remove(put_aside);
   };
   try {

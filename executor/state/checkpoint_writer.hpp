@@ -1,6 +1,8 @@
 // CheckpointWriter: writes copies of variables to a folder on its own thread.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <thread>
@@ -9,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/files/bytes.hpp"
 #include "base/system/monitor.hpp"
+#include "base/system/time_limit.hpp"
 #include "executor/state/checkpoint_format.hpp"
 #include "executor/state/variable_part.hpp"
 
@@ -38,12 +41,13 @@ class CheckpointWriter {
     int process = 0, processes = 1;
     int keep = 1;
     RunSettings settings;  ///< of this run; the process of task 0 records them
+    TimeLimit progress;    ///< a checkpoint that makes no progress for this long has failed
   };
 
   /// `tasks`: the tasks of this process.
   CheckpointWriter(Options options, std::span<const int> tasks);
-  /// Finishes the checkpoint in progress if this needs no wait for another process; otherwise drops it.
-  ~CheckpointWriter();
+  /// Precondition: end() has returned true.
+  ~CheckpointWriter() = default;
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
@@ -64,8 +68,15 @@ class CheckpointWriter {
   [[nodiscard]] bool idle(Duration at_most);
   /// Call it if a process without parts is lost: then checkpoints do not wait for its files any more.
   void set_process_lost(int process);
+  /// Call it again and again while you wait for the checkpoint. Returns false, and from then on failure() returns an
+  /// Error(stalled), if nothing of the checkpoint has been completed for Options::progress.
+  bool check_progress();
   /// The latest error of writing, if there was any.
   [[nodiscard]] std::optional<Error> failure();
+  /// Ends the thread. Finishes the checkpoint in progress if this needs no wait for another process; otherwise drops
+  /// it. Returns false if the thread hangs in a call of the file system. It then needs this object until the process
+  /// ends.
+  [[nodiscard]] bool end();
 
  private:
   void serve();
@@ -88,8 +99,11 @@ class CheckpointWriter {
   Manifest manifest_;
   std::int64_t shift_ = 0;
   std::optional<Error> failure_;
-  std::set<int> lost_;              // processes that are lost
-  std::set<std::string> excluded_;  // names that prune() leaves alone
+  std::atomic<std::uint64_t> progress_{0};  // grows with each completed part of the work
+  std::uint64_t seen_ = 0;                  // the progress at the latest check_progress()
+  Deadline next_progress_;                  // when seen_ must have changed
+  std::set<int> lost_;                      // processes that are lost
+  std::set<std::string> excluded_;          // names that prune() leaves alone
   std::thread thread_;
 };
 

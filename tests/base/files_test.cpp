@@ -22,6 +22,7 @@
 #include "base/error.hpp"
 #include "base/files/folder_lock.hpp"
 #include "base/files/open_file.hpp"
+#include "base/files/write_progress.hpp"
 #include "base/process/process_state.hpp"
 #include "base/system/interrupt.hpp"
 #include "tests/support/temp_folder.hpp"
@@ -446,6 +447,13 @@ TEST_CASE("folder lock: held by one at a time, and says by whom, on any file sys
   CHECK(folder_lock_text(folder.path()) == "job 13");
   CHECK(error_of([&] { static_cast<void>(FolderLock(folder / "none", "")); }).code() == Code::usage);
   locks_missing = 0;
+}
+
+TEST_CASE("files: write_progress() grows with each part of a file") {
+  const TempFolder folder;
+  const std::uint64_t before = write_progress();
+  local_files().write(folder / "file", "content");
+  CHECK(write_progress() > before);
 }
 
 TEST_CASE("folder lock: its text is synced, for other hosts") {

@@ -5,12 +5,14 @@
 #include <atomic>
 #include <cerrno>
 #include <filesystem>
+#include <future>
 
 #include "base/files/folder_lock.hpp"
 #include "base/system/interrupt.hpp"
 #include "executor/session/checkpoints.hpp"
 #include "tests/support/faulty_files.hpp"
 #include "tests/support/log_text.hpp"
+#include "tests/support/manual_clock.hpp"
 #include "tests/support/temp_folder.hpp"
 #include "tests/support/throws.hpp"
 #include "tests/support/walk.hpp"
@@ -40,6 +42,8 @@ using test::TempFolder;
 using test::Walk;
 
 constexpr std::int64_t kSteps = 9;
+
+std::atomic<bool> hanging{false};  // no write of hanging_files() returns
 
 /// Runs to step kSteps, from the newest checkpoint in the folder if there is one. Saves every two steps and keeps two.
 TensorMap run_all(const std::string& folder, FileSystem& files, int tasks = 2) {
@@ -348,6 +352,69 @@ TEST_CASE("a folder that is moved, deleted or replaced while a job saves to it e
   CHECK(saves == 2);
   if (fs::exists(used)) CHECK(local_files().list(used) == std::vector<std::string>{"lock"});
   if (fs::exists(moved)) CHECK(sound(moved) == std::vector<std::string>{"step-0000000002"});
+}
+
+/// Each look at it takes 20 s.
+class FastClock final : public Clock {
+ public:
+  TimePoint now() override { return TimePoint(std::chrono::seconds(20 * ++looks_)); }
+  void sleep(Duration) override {}
+
+ private:
+  std::atomic<std::int64_t> looks_{0};
+};
+
+/// A file system in which no write ever returns. It stays until the process ends, as the threads that write.
+FaultyFiles& hanging_files() {
+  static auto& never = *new std::promise<void>;
+  static auto& files = *new FaultyFiles(1 << 30, FaultyFiles::Fault::full);
+  files.before_write = [answer = never.get_future().share()] {
+    if (hanging) answer.wait();
+  };
+  return files;
+}
+
+TEST_CASE("a file system that does not answer ends the job after its deadline, at the next save and at the end") {
+  for (const int tasks : {1, 2}) {
+    for (const int every : {2, 0}) {
+      CAPTURE(tasks);
+      CAPTURE(every);
+      const TempFolder folder;
+      FastClock clock;
+      Walk walk;
+      Session session(walk.graph, cluster_of(tasks));
+      static FaultyFiles& files = hanging_files();
+      hanging = false;  // the folder is tried at the start
+      Checkpoints checkpoints(session, walk.request,
+                              {.folder = folder.path(), .every_steps = every, .clock = &clock, .files = &files});
+      hanging = true;
+      walk.request.checkpoints = &checkpoints;
+      walk.request.steps = kSteps;
+      const Error error = error_of([&] {
+        session.run(walk.request);
+        checkpoints.save();
+      });
+      CHECK(error.code() == Code::stalled);
+      CHECK(says(error, "checkpoint of step " + std::to_string(every == 0 ? kSteps : 2) + ": writing to "));
+      CHECK(says(error, folder.path()));
+      CHECK(says(error, "has made no progress for 60 s"));
+    }
+  }
+}
+
+TEST_CASE("a checkpoint may take longer than the deadline while it makes progress") {
+  const TempFolder folder;
+  test::ManualClock clock;
+  FaultyFiles files(1 << 30, FaultyFiles::Fault::full);
+  files.before_write = [&] { clock.advance(std::chrono::seconds(50)); };
+  Walk walk;
+  Session session(walk.graph, cluster_of(2));
+  Checkpoints checkpoints(session, walk.request,
+                          {.folder = folder.path(), .every_steps = 2, .clock = &clock, .files = &files});
+  walk.request.checkpoints = &checkpoints;
+  walk.request.steps = kSteps;
+  CHECK_NOTHROW(session.run(walk.request));
+  CHECK_NOTHROW(checkpoints.save());
 }
 
 TEST_CASE("096 any failed fsync is a failed save, and what was there can be loaded") {
