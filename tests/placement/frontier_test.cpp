@@ -102,7 +102,7 @@ TEST_CASE("branch and bound finds the least cost within a limit of memory") {
   CHECK(exact * 100 >= runs * 95);
 }
 
-/// Layers with a variable, whose memory is in use during the whole step, and an op. Most choices of a variable take
+/// Layers. Each has an op, and a variable, which is in memory during the whole step. Most choices of a variable take
 /// equally much memory, the others take half and need a message. So the costs differ in large steps.
 Limited layers(test::Dice& dice) {
   constexpr std::uint32_t kLayers = 8, kChoices = 6;
