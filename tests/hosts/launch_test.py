@@ -58,15 +58,20 @@ def with_words(*wanted):
     return found
 
 
+def process_of_task(task, job):
+    """The process id of `ferry run` of this task."""
+    [process] = [p for p in job.processes() if b"RANK=%d" % task in Path(f"/proc/{p}/environ").read_bytes().split(b"\0") and
+                 b"run" in Path(f"/proc/{p}/cmdline").read_bytes().split(b"\0")[1:2]]
+    return process
+
+
 class Stopped(unittest.TestCase):
     def test_a_task_beside_another_of_its_host(self):
         graph = Path(os.environ["NETNS_DIR"]) / "four.pbtxt"
         graph.write_text(ring(4, 1000))
         with HostsJob("--hosts", "10.77.0.1:2,10.77.0.2:2", "--", FERRY, "run", graph, "--steps", "1000000000", "--print-every", "10") as job:
             job.await_line(r"^\[0\] step ")
-            [last] = [p for p in job.processes() if b"RANK=3" in Path(f"/proc/{p}/environ").read_bytes().split(b"\0") and
-                      b"run" in Path(f"/proc/{p}/cmdline").read_bytes().split(b"\0")[1:2]]
-            os.kill(last, signal.SIGSTOP)
+            os.kill(process_of_task(3, job), signal.SIGSTOP)
             code, out = job.end()
             self.assertEqual(code, 6, out)
             self.assertRegex(out, r"(?m)^\[\d\] error: task 3 \(host h2, process \d+\) (was stopped|cannot be heard .* but other tasks of host h2 can)")
@@ -304,9 +309,7 @@ class Links(unittest.TestCase):
     def test_069_the_task_where_others_met_is_killed(self):
         with self.train(1000000000) as job:
             job.await_line(r"^\[0\] step ")
-            [first] = [p for p in job.processes() if b"RANK=0" in Path(f"/proc/{p}/environ").read_bytes().split(b"\0") and
-                       b"run" in Path(f"/proc/{p}/cmdline").read_bytes().split(b"\0")[1:2]]
-            os.kill(first, signal.SIGKILL)
+            os.kill(process_of_task(0, job), signal.SIGKILL)
             code, out = job.end()
             self.assertEqual(code, 137, out)
             self.assertRegex(out, r"error: task 0 on 10\.77\.0\.1 was killed by signal 9")
