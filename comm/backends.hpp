@@ -112,7 +112,8 @@ struct TcpOptions {
   std::string interface = {};
   std::string secret = {};  ///< the same for all tasks; may be empty on loopback only
   std::string reason = {};  ///< why this task does not use MPI, although the launcher is one of MPI
-  int threads = 1;          ///< of this task; if a host has more threads than cores, waiting tasks sleep sooner
+  std::string rank_variable = {}, size_variable = {};  ///< the variables of a launch that have `task` and `tasks`
+  int threads = 1;  ///< of this task; if a host has more threads than cores, waiting tasks sleep sooner
   std::chrono::milliseconds deadline{60000};  ///< for all tasks to join the job, and for a cut link to come back
 };
 

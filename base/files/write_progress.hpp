@@ -5,8 +5,8 @@
 
 namespace ferry {
 
-/// A number that grows while this process writes files to local_files(): with each part of at most 128 MiB that is on
-/// the disk.
+/// A number that grows while this process writes files to local_files(): with each part of at most 128 MiB. A part of
+/// 128 MiB counts when it is on the disk.
 [[nodiscard]] std::uint64_t write_progress() noexcept;
 
 }  // namespace ferry

@@ -89,6 +89,8 @@ std::optional<TcpOptions> tcp_launch(const std::optional<MpiLaunch>& numbers) {
   TcpOptions options;
   options.tasks = numbered ? numbers->size : number_in(names.size, 1, 1 << 16);
   options.task = numbered ? numbers->rank : number_in(names.rank, 0, options.tasks - 1);
+  options.rank_variable = names.rank;
+  options.size_variable = names.size;
   if (by_notice) {
     options.rendezvous = environment("FERRY_RENDEZVOUS");
     static_cast<void>(tcp::notice_at(options.rendezvous, options.task));  // reports faults in it at once

@@ -43,24 +43,17 @@ Launch over_pmi(const MpiLaunch& numbers, std::string reason, const ClusterOptio
   return over_tcp(std::move(tcp), options);
 }
 
-/// The variables that number the tasks of a launch over TCP: "RANK and WORLD_SIZE", or the names of another launcher.
-std::string names_of_numbers() {
-  std::string rank;
-  for (const LaunchVariable& variable : kLaunchVariables) {
-    if (variable.by != Launcher::tcp || environment(variable.name.data()).empty()) continue;
-    if (variable.meaning == LaunchVariable::Meaning::rank) rank = variable.name;
-    if (variable.meaning == LaunchVariable::Meaning::size && !rank.empty())
-      return rank + " and " + std::string(variable.name);
-  }
-  return rank;
+/// "RANK and WORLD_SIZE say", or the names of another launcher.
+std::string numbers_say(const TcpOptions& tcp) {
+  return tcp.rank_variable + " and " + tcp.size_variable + " say";
 }
 
 /// Error(usage) unless the launcher of MPI and the variables of TCP agree on rank and size.
 void require_agreement(const MpiLaunch& mpi, const TcpOptions& tcp) {
   if (mpi.rank == tcp.task && mpi.size == tcp.tasks) return;
   throw Error(Code::usage, "launch: " + mpi.by + " says that this is task " + std::to_string(mpi.rank) + " of " +
-                               std::to_string(mpi.size) + ", " + names_of_numbers() + " say " +
-                               std::to_string(tcp.task) + " of " + std::to_string(tcp.tasks))
+                               std::to_string(mpi.size) + ", " + numbers_say(tcp) + " " + std::to_string(tcp.task) +
+                               " of " + std::to_string(tcp.tasks))
       .hint("choose by --transport mpi or --transport tcp, or unset the variables of another launch");
 }
 
@@ -92,7 +85,7 @@ void require_no_other_launch() {
   if (tasks == 1) return;
   throw Error(Code::usage,
               "--transport mpi: {} that this is one of {} tasks, and no mpirun or srun --mpi=pmix has started it",
-              tcp ? names_of_numbers() + " say" : numbers->by + " says", tasks)
+              tcp ? numbers_say(*tcp) : numbers->by + " says", tasks)
       .hint(
           "leave --transport out, start the tasks by mpirun or srun --mpi=pmix, or unset the variables of another "
           "launch");

@@ -53,23 +53,13 @@ std::vector<HostTasks> placed_tasks(const LaunchOptions& options) {
       options.tasks, options.per_host);
 }
 
-/// The launch over TCP that started this process, with the name of the variable that has the number of tasks.
-std::optional<MpiLaunch> launch_over_tcp() {
-  const auto tcp = tcp_launch();
-  if (!tcp) return std::nullopt;
-  const auto* const size = std::ranges::find_if(kLaunchVariables, [](const LaunchVariable& variable) {
-    return variable.by == Launcher::tcp && variable.meaning == LaunchVariable::Meaning::size &&
-           std::getenv(variable.name.data()) != nullptr;
-  });
-  return MpiLaunch{tcp->task, tcp->tasks, std::string(size->name)};
-}
-
 /// Error(usage) as one of several tasks of another launcher: each of them would be a launcher that runs the whole job.
 void require_one_launcher(const LaunchOptions& options) {
   std::optional<MpiLaunch> started;
   try {
     started = numbered_launch();
-    if (!started) started = launch_over_tcp();
+    if (const auto tcp = started ? std::nullopt : tcp_launch())
+      started = MpiLaunch{tcp->task, tcp->tasks, tcp->size_variable};
   } catch (const Error&) {
     return;  // the variables are not clear
   }
